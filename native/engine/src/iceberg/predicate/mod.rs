@@ -1,0 +1,101 @@
+//! The predicate tree that every surface compiles to, and the one evaluator that decides rows.
+//! Three-valued logic; floats follow PostgreSQL and Spark: -0.0 = 0.0, NaN = NaN and greatest.
+//! Knows columns by field id only; opens nothing.
+
+use serde::{Deserialize, Serialize};
+
+use super::value::Value;
+
+/// Ids of the metadata columns that predicates and projections may name (Iceberg spec, reserved field ids).
+pub mod reserved {
+    /// `_file`: the path of the data file.
+    pub const FILE: i32 = 2_147_483_646;
+    /// `_pos`: the physical row position in the data file.
+    pub const POS: i32 = 2_147_483_645;
+}
+
+/// A comparison operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum CompareOp {
+    /// `=`
+    Eq,
+    /// `<>`
+    NotEq,
+    /// `<`
+    Lt,
+    /// `<=`
+    LtEq,
+    /// `>`
+    Gt,
+    /// `>=`
+    GtEq,
+}
+
+/// How a string is matched. Bytes are compared, no collation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum MatchOp {
+    /// The value starts with the pattern.
+    StartsWith,
+    /// The value ends with the pattern.
+    EndsWith,
+    /// The value contains the pattern.
+    Contains,
+}
+
+/// A predicate over one table's rows. Columns are field ids; a literal has the column's own type
+/// (whoever builds the tree converts it, or does not push the predicate).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Predicate {
+    /// Always this truth value; `None` is NULL.
+    Constant(Option<bool>),
+    /// NULL if any is NULL and none is false.
+    And(Vec<Predicate>),
+    /// NULL if any is NULL and none is true.
+    Or(Vec<Predicate>),
+    /// NULL stays NULL.
+    Not(Box<Predicate>),
+    /// `column op value`; NULL for a NULL column.
+    Compare {
+        /// field id
+        column: i32,
+        /// operator
+        op: CompareOp,
+        /// literal of the column's type
+        value: Value,
+    },
+    /// `column IS NOT DISTINCT FROM value`; never NULL.
+    NullSafeEq {
+        /// field id
+        column: i32,
+        /// literal of the column's type, or NULL
+        value: Option<Value>,
+    },
+    /// `column IN (values.. [, NULL])`; with `has_null`, a miss is NULL.
+    In {
+        /// field id
+        column: i32,
+        /// literals of the column's type
+        values: Vec<Value>,
+        /// whether the list held NULL
+        has_null: bool,
+    },
+    /// `column IS NULL`; never NULL.
+    IsNull {
+        /// field id
+        column: i32,
+    },
+    /// `isnan(column)`; NULL for NULL.
+    IsNan {
+        /// field id
+        column: i32,
+    },
+    /// A string match; NULL for NULL.
+    Match {
+        /// field id
+        column: i32,
+        /// operator
+        op: MatchOp,
+        /// the text looked for, without wildcards
+        pattern: String,
+    },
+}

@@ -1,0 +1,54 @@
+//! Iceberg values: the literals of predicates, bounds and partition tuples, and their single-value
+//! binary form (Iceberg spec, appendix D). An undecodable bound is absent, never an error.
+
+use serde::{Deserialize, Serialize};
+
+/// A non-null value of a primitive Iceberg type.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Value {
+    Boolean(bool),
+    Int(i32),
+    Long(i64),
+    /// Bits, so that NaN survives every encoding.
+    Float(#[serde(with = "float_bits")] f32),
+    /// Bits, so that NaN survives every encoding.
+    Double(#[serde(with = "double_bits")] f64),
+    Decimal {
+        unscaled: i128,
+        precision: u8,
+        scale: u8,
+    },
+    /// Days since 1970-01-01.
+    Date(i32),
+    /// Microseconds since midnight.
+    Time(i64),
+    /// Microseconds since 1970-01-01, no zone.
+    Timestamp(i64),
+    /// Microseconds since 1970-01-01 UTC.
+    TimestampTz(i64),
+    String(String),
+    Uuid([u8; 16]),
+    Fixed(Vec<u8>),
+    Binary(Vec<u8>),
+}
+
+mod float_bits {
+    use serde::{Deserialize, Deserializer, Serializer};
+    pub(super) fn serialize<S: Serializer>(v: &f32, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_u32(v.to_bits())
+    }
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<f32, D::Error> {
+        u32::deserialize(d).map(f32::from_bits)
+    }
+}
+
+mod double_bits {
+    use serde::{Deserialize, Deserializer, Serializer};
+    pub(super) fn serialize<S: Serializer>(v: &f64, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_u64(v.to_bits())
+    }
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
+        u64::deserialize(d).map(f64::from_bits)
+    }
+}

@@ -1,0 +1,16 @@
+//! BenoStreamDB: an index-overlay engine for Apache Iceberg tables. This crate is the whole database; the
+//! outer crates (ABI, command line, servers) are thin surfaces over what is re-exported here.
+//! Module dependencies point down only; see `docs/ARCHITECTURE.md`.
+
+pub mod catalog;
+mod error;
+pub mod iceberg;
+pub mod index;
+pub mod maintain;
+pub mod search;
+pub mod session;
+pub mod sql;
+pub mod storage;
+pub mod table;
+
+pub use error::{Error, ErrorKind, Result};
