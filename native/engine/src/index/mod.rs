@@ -2,6 +2,11 @@
 //! or several data files; its row ids are `0..rows`, file after file, in physical order, deleted rows included.
 //! Knows no table, no catalog, no SQL; opens no store.
 
+pub mod bounds;
+pub mod overlay;
+mod puffin;
+pub mod segment;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -10,7 +15,7 @@ use bytes::Bytes;
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::iceberg::predicate::Predicate;
 
 /// What a user asked to index: part of the overlay's manifest.
@@ -35,10 +40,9 @@ pub struct Blob {
     pub data: Bytes,
 }
 
-/// What a scalar index knows about a predicate over the rows of one segment:
-/// `sure` <= true rows <= `maybe`, and `nulls` = rows where the predicate is NULL (contained in neither set's complement rule by accident:
-/// NOT maps true to false and keeps NULL).
-#[derive(Clone, Debug, PartialEq)]
+/// What a scalar index knows about a predicate over the rows of one segment: `sure` <= true rows <= `maybe`.
+/// `nulls` and `false_sure` let NOT keep NULL apart from false; a row in none of the four sets is false or NULL.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Bounds {
     /// Rows for which the predicate is certainly true.
     pub sure: RoaringBitmap,
@@ -46,6 +50,8 @@ pub struct Bounds {
     pub maybe: RoaringBitmap,
     /// Rows for which it is certainly NULL.
     pub nulls: RoaringBitmap,
+    /// Rows for which it is certainly false.
+    pub false_sure: RoaringBitmap,
 }
 
 /// A row and its score or distance, best first in every list of hits.
@@ -147,3 +153,25 @@ pub struct TextQuery {
     /// Length normalisation.
     pub b: f64,
 }
+
+/// Kinds that users may name and that have no implementation yet.
+const ANNOUNCED_KINDS: [&str; 15] = [
+    "bitmap", "sorted", "primary_key", "bloom", "json_path", "bm25", "hnsw", "hnsw_tq8", "hnsw_tq4", "hnsw_pq", "ivf", "ivf_pq", "ivf_tq8", "ivf_tq4", "csr_graph",
+];
+
+/// The kinds that can be built.
+static KINDS: [&dyn IndexKind; 0] = [];
+
+/// The index kind of this name. Errors: Unsupported for a kind that is not available yet, InvalidInput
+/// with the list of kinds for any other name.
+pub fn kind(name: &str) -> Result<&'static dyn IndexKind> {
+    if let Some(kind) = KINDS.iter().find(|kind| kind.name() == name) {
+        return Ok(*kind);
+    }
+    if ANNOUNCED_KINDS.contains(&name) {
+        return Err(Error::unsupported(format!("index kind {name} is not available yet")));
+    }
+    let known: Vec<&str> = KINDS.iter().map(|kind| kind.name()).collect();
+    Err(Error::invalid_input(format!("unknown index kind {name}; known are {}", known.join(", "))))
+}
+
