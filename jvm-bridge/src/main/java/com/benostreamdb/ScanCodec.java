@@ -1,0 +1,75 @@
+package com.benostreamdb;
+
+import com.benostreamdb.proto.Wire;
+import java.util.stream.Collectors;
+
+/** Scans and searches as messages. */
+final class ScanCodec {
+  private ScanCodec() {}
+
+  static Wire.ScanRequest request(ScanRequest request) {
+    Wire.ScanRequest.Builder message =
+        Wire.ScanRequest.newBuilder()
+            .setAbiVersion(NativeLibrary.ABI_VERSION)
+            .setSkipIndexes(!request.useIndexes());
+    request
+        .projection()
+        .ifPresent(
+            ids -> message.setProjection(Wire.Projection.newBuilder().addAllColumns(ids)));
+    request.conjuncts().forEach(filter -> message.addConjuncts(FilterCodec.filter(filter)));
+    request.limit().ifPresent(message::setLimit);
+    request.targetSplitBytes().ifPresent(message::setTargetSplitBytes);
+    request.minSplits().ifPresent(message::setMinSplits);
+    request.search().ifPresent(search -> search(search, message));
+    return message.build();
+  }
+
+  private static void search(Search search, Wire.ScanRequest.Builder message) {
+    if (search instanceof Search.Vector vector) {
+      message.setVector(vector(vector));
+    } else if (search instanceof Search.Text text) {
+      message.setText(text(text));
+    }
+  }
+
+  private static Wire.VectorSearch vector(Search.Vector vector) {
+    Wire.VectorSearch.Builder message =
+        Wire.VectorSearch.newBuilder()
+            .setColumn(vector.column())
+            .setK(vector.k())
+            .setModeValue(vector.mode().ordinal())
+            .setNullsValue(vector.nulls().ordinal());
+    for (float component : vector.query()) {
+      message.addQuery(component);
+    }
+    vector.metric().ifPresent(metric -> message.setMetricValue(metric.ordinal() + 1));
+    vector.efSearch().ifPresent(message::setEfSearch);
+    return message.build();
+  }
+
+  private static Wire.TextSearch text(Search.Text text) {
+    Wire.TextSearch.Builder message =
+        Wire.TextSearch.newBuilder()
+            .setColumn(text.column())
+            .setQuery(text.query())
+            .setK(text.k())
+            .setAllTerms(text.allTerms());
+    text.analyzer().ifPresent(message::setAnalyzer);
+    return message.build();
+  }
+
+  static ScanPlan plan(Wire.ScanPlan plan) {
+    return new ScanPlan(
+        Session.optional(plan.hasSnapshotId(), plan.getSnapshotId()),
+        plan.getSplitsList().stream().map(ScanCodec::split).collect(Collectors.toList()),
+        plan.getExactList(),
+        plan.getExplain());
+  }
+
+  private static ScanPlan.Split split(Wire.PlannedSplit split) {
+    return new ScanPlan.Split(
+        split.getSplit().toByteArray(),
+        Session.optional(split.hasRowCount(), split.getRowCount()),
+        Session.optional(split.hasSizeBytes(), split.getSizeBytes()));
+  }
+}

@@ -1,0 +1,111 @@
+package com.benostreamdb;
+
+import com.benostreamdb.proto.Wire;
+import com.google.protobuf.ByteString;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Collectors;
+
+/** Names, schemas, descriptions and commits as messages. */
+final class TableCodec {
+  private TableCodec() {}
+
+  static Wire.Namespace namespace(List<String> parts) {
+    return Wire.Namespace.newBuilder().addAllParts(parts).build();
+  }
+
+  static Wire.TableName name(TableName name) {
+    return Wire.TableName.newBuilder()
+        .addAllNamespace(name.namespace())
+        .setName(name.name())
+        .setLocation(name.location())
+        .build();
+  }
+
+  static TableName name(Wire.TableName name) {
+    return new TableName(name.getNamespaceList(), name.getName(), name.getLocation());
+  }
+
+  static Wire.OpenTable.Builder open(TableName table) {
+    return Wire.OpenTable.newBuilder()
+        .setAbiVersion(NativeLibrary.ABI_VERSION)
+        .setTable(name(table));
+  }
+
+  static List<Wire.Column> columns(List<Column> columns) {
+    return columns.stream().map(TableCodec::column).collect(Collectors.toList());
+  }
+
+  private static Wire.Column column(Column column) {
+    Wire.Column.Builder message =
+        Wire.Column.newBuilder()
+            .setId(column.id())
+            .setName(column.name())
+            .setType(type(column.type()))
+            .setRequired(column.required());
+    column.doc().ifPresent(message::setDoc);
+    return message.build();
+  }
+
+  private static Wire.ColumnType type(ColumnType type) {
+    return Wire.ColumnType.newBuilder()
+        .setKindValue(type.kind().ordinal() + 1)
+        .setPrecision(type.precision())
+        .setScale(type.scale())
+        .addAllChildren(columns(type.children()))
+        .setText(type.text())
+        .build();
+  }
+
+  private static List<Column> columnsOf(List<Wire.Column> columns) {
+    return columns.stream().map(TableCodec::column).collect(Collectors.toUnmodifiableList());
+  }
+
+  private static Column column(Wire.Column column) {
+    return new Column(
+        column.getId(),
+        column.getName(),
+        type(column.getType()),
+        column.getRequired(),
+        column.hasDoc() ? Optional.of(column.getDoc()) : Optional.empty());
+  }
+
+  private static ColumnType type(Wire.ColumnType type) {
+    ColumnType.Kind[] kinds = ColumnType.Kind.values();
+    int code = type.getKindValue();
+    ColumnType.Kind kind =
+        code >= 1 && code <= kinds.length ? kinds[code - 1] : ColumnType.Kind.UNKNOWN;
+    return new ColumnType(
+        kind,
+        type.getPrecision(),
+        type.getScale(),
+        columnsOf(type.getChildrenList()),
+        type.getText());
+  }
+
+  static TableDescription description(Wire.TableDescription table) {
+    return new TableDescription(
+        name(table.getTable()),
+        table.getLocation(),
+        table.getUuid(),
+        Session.optional(table.hasSnapshotId(), table.getSnapshotId()),
+        columnsOf(table.getColumnsList()),
+        table.getPropertiesMap(),
+        table.getFormatVersion(),
+        table.getVectorDimensionsMap(),
+        Session.optional(table.hasRowCount(), table.getRowCount()),
+        Session.optional(table.hasSizeBytes(), table.getSizeBytes()),
+        table.getMetadataLocation(),
+        table.getReadOnly());
+  }
+
+  static Wire.CommitRequest.Builder commit(CommitRequest request) {
+    Wire.CommitRequest.Builder message =
+        Wire.CommitRequest.newBuilder()
+            .setAbiVersion(NativeLibrary.ABI_VERSION)
+            .setOperationValue(request.operation().ordinal() + 1);
+    request.messages().forEach(bytes -> message.addMessages(ByteString.copyFrom(bytes)));
+    request.baseSnapshotId().ifPresent(message::setBaseSnapshotId);
+    return message;
+  }
+}
