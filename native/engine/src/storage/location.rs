@@ -1,0 +1,233 @@
+//! Normalised absolute locations. A local location is a plain absolute path (`/lake/t`), in memory it is
+//! `memory:///t`. The text is taken literally: `%20` is three characters, a backslash is refused.
+//!
+//! The plain path is what goes into metadata. Java's HadoopCatalog records the same for a warehouse given as
+//! a path, and it is the one spelling that iceberg-java, PyIceberg and DuckDB all read whatever the name holds:
+//! in a `file:///` URL a blank, `#`, `?` or `%` means something else to each of them.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use object_store::path::Path as StorePath;
+
+use crate::error::{Error, Result};
+
+/// The longest location accepted, in bytes.
+const LENGTH_MAX: usize = 4096;
+const MEMORY_PREFIX: &str = "memory://";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Scheme {
+    File,
+    Memory,
+}
+
+/// A normalised absolute location; its text is what metadata records.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Location {
+    scheme: Scheme,
+    text: Arc<str>,
+}
+
+/// What to do with `..` in a location.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parent {
+    Resolve,
+    Refuse,
+}
+
+impl Location {
+    /// A location typed by a user; relative paths start at the current directory, `..` is resolved by text.
+    pub(super) fn from_user(text: &str) -> Result<Location> {
+        check_text(text)?;
+        let (scheme, path) = split(text)?;
+        if path.starts_with('/') {
+            return normalise(scheme, path, Parent::Resolve, text);
+        }
+        let current = std::env::current_dir()
+            .map_err(|error| Error::from(error).with("relative location", format!("{text:?}")))?;
+        let current = current
+            .to_str()
+            .ok_or_else(|| Error::invalid_input(format!("the current directory {current:?} is not unicode")))?;
+        normalise(scheme, &format!("{current}/{path}"), Parent::Resolve, text)
+    }
+
+    /// A location that comes from metadata: absolute, without `..`.
+    pub(super) fn from_recorded(text: &str) -> Result<Location> {
+        check_text(text)?;
+        let (scheme, path) = split(text)?;
+        if !path.starts_with('/') {
+            return Err(Error::invalid_input(format!("the path {text:?} is not absolute")));
+        }
+        normalise(scheme, path, Parent::Refuse, text)
+    }
+
+    /// The location `relative` below this one; `..`, an absolute path or an empty one are InvalidInput.
+    pub fn join(&self, relative: &str) -> Result<Location> {
+        if relative.is_empty() || relative.starts_with('/') {
+            return Err(Error::invalid_input(format!("{relative:?} is not a relative path")));
+        }
+        check_text(relative)?;
+        normalise(self.scheme, &format!("{}/{relative}", self.path()), Parent::Refuse, relative)
+    }
+
+    /// The path from `root` to this location, without leading slash; empty when they are equal.
+    pub fn relative_to(&self, root: &Location) -> Option<String> {
+        if self.scheme != root.scheme {
+            return None;
+        }
+        if root.is_top() {
+            return Some(self.path().trim_start_matches('/').to_string());
+        }
+        let rest = self.text.strip_prefix(&*root.text)?;
+        match rest.strip_prefix('/') {
+            Some(relative) => Some(relative.to_string()),
+            None if rest.is_empty() => Some(String::new()),
+            None => None,
+        }
+    }
+
+    /// Whether this location is `root` or lies below it.
+    pub fn is_within(&self, root: &Location) -> bool {
+        self.relative_to(root).is_some()
+    }
+
+    /// The last part of the path; empty for the top.
+    pub fn name(&self) -> &str {
+        self.path().rsplit('/').next().unwrap_or_default()
+    }
+
+    /// The location that holds this one; none for the top.
+    pub fn parent(&self) -> Option<Location> {
+        if self.is_top() {
+            return None;
+        }
+        let (parent, _) = self.path().rsplit_once('/')?;
+        let parent = if parent.is_empty() { "/" } else { parent };
+        Some(Location { scheme: self.scheme, text: text_of(self.scheme, parent) })
+    }
+
+    /// The text that metadata records.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    /// The path on the local disk, if it lies there.
+    pub(super) fn local_path(&self) -> Option<PathBuf> {
+        (self.scheme == Scheme::File).then(|| PathBuf::from(self.path()))
+    }
+
+    /// The path as the store names it: literal, nothing is percent-encoded.
+    pub(super) fn store_path(&self) -> Result<StorePath> {
+        StorePath::parse(self.path())
+            .map_err(|error| Error::invalid_input(format!("no store can hold {self}")).caused_by(error))
+    }
+
+    /// The location of what a store listed.
+    pub(super) fn from_store_path(scheme: Scheme, path: &StorePath) -> Location {
+        Location { scheme, text: text_of(scheme, &format!("/{path}")) }
+    }
+
+    fn path(&self) -> &str {
+        match self.scheme {
+            Scheme::File => &self.text,
+            Scheme::Memory => self.text.get(MEMORY_PREFIX.len()..).unwrap_or_default(),
+        }
+    }
+
+    fn is_top(&self) -> bool {
+        self.path() == "/"
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.as_str())
+    }
+}
+
+/// Splits `scheme:rest`; a text without a scheme has none, and a colon later in a path is part of a name.
+pub(super) fn split_scheme(text: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = text.split_once(':')?;
+    let mut letters = scheme.chars();
+    let well_formed = letters.next().is_some_and(|first| first.is_ascii_alphabetic())
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter));
+    (well_formed && rest.starts_with('/')).then_some((scheme, rest))
+}
+
+fn split(text: &str) -> Result<(Scheme, &str)> {
+    let Some((name, rest)) = split_scheme(text) else {
+        return Ok((Scheme::File, text));
+    };
+    match name.to_ascii_lowercase().as_str() {
+        "file" => Ok((Scheme::File, local_part(text, rest)?)),
+        "memory" => {
+            let path = rest.trim_start_matches('/');
+            let start = rest.len() - path.len();
+            Ok((Scheme::Memory, rest.get(start - 1..).unwrap_or("/")))
+        }
+        "http" | "https" => Err(Error::invalid_input(format!("{text:?}: a web address is not a table location"))),
+        other => Err(Error::unsupported(format!("the scheme {other:?} of {text:?} is not supported"))),
+    }
+}
+
+/// The path of `file:/x`, `file:///x` or `file://localhost/x`.
+fn local_part<'t>(text: &str, rest: &'t str) -> Result<&'t str> {
+    let Some(after) = rest.strip_prefix("//") else {
+        return Ok(rest);
+    };
+    let path = after.strip_prefix("localhost").unwrap_or(after);
+    if path.starts_with('/') {
+        return Ok(path);
+    }
+    Err(Error::invalid_input(format!("{text:?} names a host: only file:///path is a local file")))
+}
+
+fn check_text(text: &str) -> Result<()> {
+    if text.is_empty() {
+        return Err(Error::invalid_input("the location is empty"));
+    }
+    if text.len() > LENGTH_MAX {
+        return Err(Error::invalid_input(format!("the location has {} bytes, more than {LENGTH_MAX}", text.len())));
+    }
+    if text.chars().any(|letter| letter.is_control() || letter == '\\') {
+        return Err(Error::invalid_input(format!("the location {text:?} holds a backslash or a control character")));
+    }
+    Ok(())
+}
+
+fn normalise(scheme: Scheme, path: &str, parent: Parent, given: &str) -> Result<Location> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parent == Parent::Refuse => {
+                return Err(Error::invalid_input(format!("the path {given:?} holds '..'")));
+            }
+            ".." if parts.pop().is_none() => {
+                return Err(Error::invalid_input(format!("the path {given:?} leads above the top")));
+            }
+            ".." => {}
+            name => parts.push(name),
+        }
+    }
+    Ok(Location { scheme, text: text_of(scheme, &format!("/{}", parts.join("/"))) })
+}
+
+fn text_of(scheme: Scheme, path: &str) -> Arc<str> {
+    match scheme {
+        Scheme::File => Arc::from(path),
+        Scheme::Memory => Arc::from(format!("{MEMORY_PREFIX}{path}")),
+    }
+}
