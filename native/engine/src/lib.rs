@@ -6,11 +6,7 @@ pub mod catalog;
 mod error;
 pub mod iceberg;
 pub mod index;
-pub mod maintain;
-pub mod search;
-pub mod session;
 pub mod sql;
 pub mod storage;
-pub mod table;
 
 pub use error::{Error, ErrorKind, Result};

@@ -1,1 +1,95 @@
-//! placeholder header for session
+//! The public facade: a session opens a warehouse, names tables and runs SQL. It owns the environment
+//! (stores, catalog, caches); everything below takes the environment, not the session.
+
+use std::collections::BTreeMap;
+
+use arrow::datatypes::Schema as ArrowSchema;
+
+use crate::catalog::TableRef;
+use crate::error::Result;
+use crate::storage::Storage;
+use crate::table::{Environment, Table};
+
+/// How to open a session.
+#[derive(Clone, Debug, Default)]
+pub struct SessionOptions {
+    /// Root of the warehouse; None: only locations name tables.
+    pub warehouse: Option<String>,
+    /// Storage options by their Iceberg names.
+    pub options: BTreeMap<String, String>,
+    /// Recorded prefixes and where they really are.
+    pub map_prefix: Vec<(String, String)>,
+}
+
+/// A session; cheap to clone.
+#[derive(Clone)]
+pub struct Session {
+    environment: Environment,
+}
+
+impl Session {
+    /// Opens a session. Errors: InvalidInput for a bad warehouse location, Unsupported for an unknown scheme.
+    pub fn open(options: &SessionOptions) -> Result<Session> {
+        Session::over(Storage::new(&options.options, &options.map_prefix)?, options.warehouse.as_deref())
+    }
+
+    /// Opens a session over given stores.
+    pub fn over(storage: Storage, warehouse: Option<&str>) -> Result<Session> {
+        Ok(Session { environment: Environment::new(storage, warehouse)? })
+    }
+
+    /// Stores, catalog and caches.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Reads a table's name as users write it.
+    pub fn table_ref(&self, text: &str) -> Result<TableRef> {
+        self.environment.table_ref(text)
+    }
+
+    /// The newest state of a table.
+    pub async fn table(&self, reference: &TableRef) -> Result<Table> {
+        Table::load(&self.environment, reference).await
+    }
+
+    /// Creates an empty table.
+    pub async fn create_table(&self, reference: &TableRef, columns: &ArrowSchema, properties: &BTreeMap<String, String>) -> Result<Table> {
+        Table::create(&self.environment, reference, columns, properties).await
+    }
+
+    /// Drops a table; returns the referenced files that lie elsewhere and stay.
+    pub async fn drop_table(&self, reference: &TableRef) -> Result<Vec<String>> {
+        self.table(reference).await?.drop().await
+    }
+
+    /// Renames a table within the warehouse.
+    pub async fn rename_table(&self, from: &TableRef, to: &TableRef) -> Result<()> {
+        self.environment.catalog().rename_table(from, to).await
+    }
+
+    /// Tables of a namespace, in order.
+    pub async fn list_tables(&self, namespace: &[String]) -> Result<Vec<String>> {
+        self.environment.catalog().list_tables(namespace).await
+    }
+
+    /// Namespaces directly below `parent`, in order.
+    pub async fn list_namespaces(&self, parent: &[String]) -> Result<Vec<Vec<String>>> {
+        self.environment.catalog().list_namespaces(parent).await
+    }
+
+    /// Whether a namespace exists.
+    pub async fn namespace_exists(&self, namespace: &[String]) -> Result<bool> {
+        self.environment.catalog().namespace_exists(namespace).await
+    }
+
+    /// Makes a namespace. Errors: AlreadyExists.
+    pub async fn create_namespace(&self, namespace: &[String]) -> Result<()> {
+        self.environment.catalog().create_namespace(namespace).await
+    }
+
+    /// Removes an empty namespace. Errors: InvalidInput where it is not empty.
+    pub async fn drop_namespace(&self, namespace: &[String]) -> Result<()> {
+        self.environment.catalog().drop_namespace(namespace).await
+    }
+}

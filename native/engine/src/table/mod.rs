@@ -1,1 +1,212 @@
-//! placeholder header for table
+//! Tables: one pinned snapshot of one table, its scans, its writers and the only place that commits.
+//! Invariants: only `commit` publishes (L3); a table value never changes its snapshot (L9); all paths go
+//! through the confined store (L7). Knows no SQL and no engine.
+
+mod cache;
+mod commit;
+mod deletes;
+mod environment;
+mod lifecycle;
+mod overlay;
+mod parquet;
+mod plan;
+mod project;
+mod read;
+mod request;
+mod split;
+mod writer;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+
+pub use commit::{CommitOperation, CommitOutcome, CommitRequest};
+pub use environment::Environment;
+pub use read::{BATCH_ROWS, Batches, SEQUENCE};
+pub use request::{MAX_K, Metric, NullDistance, ScanPlan, ScanReport, ScanRequest, SearchMode, SearchRequest, TextSearch, VectorSearch};
+pub use split::{DeleteRef, FileTask, RowSet, SearchPlan, SegmentPlace, SegmentRef, Split, SplitScope, TextPlan, build_id};
+pub use writer::{CommitMessage, TableWriter};
+
+pub(crate) use overlay::{OverlayStore, OverlayView, open_segment};
+pub(crate) use plan::{LiveFile, PlannedFiles, group, live_files, live_rows, plan_files};
+pub(crate) use read::{FileRead, ReadContext, output_field, output_schema, read_all};
+pub(crate) use split::{check_build, decode, encode};
+
+use crate::catalog::{TableHead, TableRef};
+use crate::error::{Error, Result};
+use crate::iceberg::document::Document;
+use crate::iceberg::features;
+use crate::iceberg::manifest::{Entry, ManifestFile, read_manifest, read_manifest_list};
+use crate::iceberg::schema::Schema;
+use crate::iceberg::snapshot::Snapshot;
+use crate::storage::{Confined, Location};
+
+/// The property that holds a vector column's dimension.
+pub fn dimension_property(column: &str) -> String {
+    format!("benostream.vector.{column}.dimension")
+}
+
+/// A table pinned to the snapshot that was newest when it was loaded.
+#[derive(Clone)]
+pub struct Table {
+    environment: Environment,
+    reference: TableRef,
+    head: Arc<TableHead>,
+    document: Arc<Document>,
+    arrow_schema: SchemaRef,
+    files: Confined,
+    overlay: OverlayStore,
+}
+
+impl Table {
+    /// Loads the newest state. Errors: NotFound, Corrupt, Unsupported, each naming the table or file.
+    pub async fn load(environment: &Environment, reference: &TableRef) -> Result<Table> {
+        let head = environment.catalog().load(reference).await?;
+        Table::from_head(environment, reference, head)
+    }
+
+    fn from_head(environment: &Environment, reference: &TableRef, head: TableHead) -> Result<Table> {
+        let document = Document::parse(&head.metadata).map_err(|e| e.with("file", &head.metadata_location))?;
+        let schema = document.current_schema().map_err(|e| e.with("file", &head.metadata_location))?;
+        let arrow_schema = Arc::new(schema.to_arrow()?);
+        let roots = roots(environment, &head.location, &document)?;
+        let files = environment.storage().open(&roots);
+        let overlay_root = overlay_location(environment, &head.location, &document)?;
+        let uuid = document.table_uuid().unwrap_or_default().to_string();
+        let overlay = OverlayStore::new(files.clone(), overlay_root, uuid);
+        Ok(Table { environment: environment.clone(), reference: reference.clone(), head: Arc::new(head), document: Arc::new(document), arrow_schema, files, overlay })
+    }
+
+    /// The table at its newest snapshot.
+    pub async fn refresh(&self) -> Result<Table> {
+        Table::load(&self.environment, &self.reference).await
+    }
+
+    /// The name or location it was opened by.
+    pub fn name(&self) -> String {
+        self.reference.to_string()
+    }
+
+    /// How the table was named.
+    pub fn reference(&self) -> &TableRef {
+        &self.reference
+    }
+
+    /// Where the table lies.
+    pub fn location(&self) -> &Location {
+        &self.head.location
+    }
+
+    /// The metadata document.
+    pub fn document(&self) -> &Document {
+        &self.document
+    }
+
+    /// The metadata file.
+    pub fn metadata_location(&self) -> &Location {
+        &self.head.metadata_location
+    }
+
+    /// The table's UUID.
+    pub fn uuid(&self) -> &str {
+        self.document.table_uuid().unwrap_or_default()
+    }
+
+    /// The current schema.
+    pub fn schema(&self) -> Result<&Schema> {
+        self.document.current_schema()
+    }
+
+    /// The current schema in Arrow's normal form, with field ids.
+    pub fn arrow_schema(&self) -> &SchemaRef {
+        &self.arrow_schema
+    }
+
+    /// The pinned snapshot; None for a table without one.
+    pub fn snapshot_id(&self) -> Option<i64> {
+        self.snapshot().map(|s| s.snapshot_id)
+    }
+
+    /// The pinned snapshot.
+    pub fn snapshot(&self) -> Option<&Snapshot> {
+        self.document.current_snapshot()
+    }
+
+    /// The table's properties.
+    pub fn properties(&self) -> &BTreeMap<String, String> {
+        self.document.properties()
+    }
+
+    /// The declared dimension of a vector column. Errors: Corrupt for a property that is no number.
+    pub fn dimension(&self, column: &str) -> Result<Option<usize>> {
+        let key = dimension_property(column);
+        let Some(text) = self.properties().get(&key) else { return Ok(None) };
+        text.parse().map(Some).map_err(|_| Error::corrupt(format!("table property {key} is '{text}', not a number")))
+    }
+
+    /// The session's shared parts.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    pub(crate) fn files(&self) -> &Confined {
+        &self.files
+    }
+
+    pub(crate) fn overlay(&self) -> &OverlayStore {
+        &self.overlay
+    }
+
+    pub(crate) fn head(&self) -> &Arc<TableHead> {
+        &self.head
+    }
+
+    /// The manifests of the pinned snapshot.
+    pub(crate) async fn manifests(&self) -> Result<Vec<ManifestFile>> {
+        let Some(snapshot) = self.snapshot() else { return Ok(Vec::new()) };
+        let Some(list) = &snapshot.manifest_list else {
+            return Err(Error::unsupported(format!("snapshot {} has no manifest list", snapshot.snapshot_id)));
+        };
+        let location = self.files.resolve(list)?;
+        let bytes = self.files.reader().get(&location).await?;
+        read_manifest_list(&bytes).map_err(|e| e.with("file", &location))
+    }
+
+    /// The entries of one manifest, sequence numbers inherited.
+    pub(crate) async fn manifest_entries(&self, manifest: &ManifestFile) -> Result<Vec<Entry>> {
+        let location = self.files.resolve(&manifest.path)?;
+        let bytes = self.files.reader().get(&location).await?;
+        read_manifest(&bytes, manifest, &self.document).map_err(|e| e.with("file", &location))
+    }
+
+    /// All live entries of the pinned snapshot, data and deletes. Errors: Unsupported for what cannot be read yet.
+    pub(crate) async fn entries(&self) -> Result<Vec<Entry>> {
+        let mut live = Vec::new();
+        for manifest in self.manifests().await? {
+            let entries = self.manifest_entries(&manifest).await?;
+            live.extend(entries.into_iter().filter(Entry::is_live));
+        }
+        features::check_readable(&self.document, &live)?;
+        Ok(live)
+    }
+
+    /// What reads of this table share.
+    pub(crate) fn read_context(&self) -> ReadContext {
+        ReadContext { environment: self.environment.clone(), files: self.files.clone(), table_schema: Arc::clone(&self.arrow_schema), deletes: Arc::default() }
+    }
+}
+
+/// The allow-list: the table's own location as it was named, and what the options map to it.
+fn roots(environment: &Environment, location: &Location, document: &Document) -> Result<Vec<Location>> {
+    let mut roots = vec![location.clone()];
+    roots.push(overlay_location(environment, location, document)?);
+    Ok(roots)
+}
+
+fn overlay_location(environment: &Environment, location: &Location, document: &Document) -> Result<Location> {
+    match document.properties().get("benostream.overlay.location") {
+        Some(text) => environment.storage().resolve(text),
+        None => location.join("_overlay"),
+    }
+}

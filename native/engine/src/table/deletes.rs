@@ -1,0 +1,94 @@
+//! Position deletes: which physical rows of a data file are dead. Positions out of range or NULL
+//! delete nothing; duplicates delete once; a delete file that names other files is harmless.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{DataType, Int64Type};
+use futures::TryStreamExt as _;
+use parquet::arrow::ParquetRecordBatchStreamBuilder;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use roaring::RoaringBitmap;
+
+use super::parquet::ParquetFile;
+use super::project::field_id;
+use super::read::ReadContext;
+use super::split::{DeleteRef, FileTask};
+use crate::error::{Error, Result};
+
+/// Reserved field ids of position delete files (Iceberg spec).
+pub(crate) const DELETE_PATH: i32 = 2_147_483_546;
+pub(crate) const DELETE_POS: i32 = 2_147_483_545;
+
+/// Resolves deletes through the session's cache; each delete file is read once.
+#[derive(Default)]
+pub(crate) struct DeletedRows;
+
+impl DeletedRows {
+    /// The dead rows of the task's file.
+    pub(crate) async fn of(&self, context: &ReadContext, task: &FileTask) -> Result<Arc<RoaringBitmap>> {
+        let mut dead = RoaringBitmap::new();
+        for delete in &task.deletes {
+            let positions = load(context, delete).await.map_err(|e| e.with("delete file", &delete.path))?;
+            if let Some(rows) = positions.get(&task.path) {
+                dead |= rows;
+            }
+        }
+        Ok(Arc::new(dead))
+    }
+}
+
+async fn load(context: &ReadContext, delete: &DeleteRef) -> Result<Arc<BTreeMap<String, RoaringBitmap>>> {
+    let cache = context.environment.delete_cache();
+    let key = (delete.path.clone(), delete.size);
+    if let Some(positions) = cache.get(&key) {
+        return Ok(positions);
+    }
+    let location = context.files.resolve(&delete.path)?;
+    let file = ParquetFile::open(&context.environment, context.files.reader(), &location, delete.size).await?;
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let metadata = ArrowReaderMetadata::try_new(Arc::clone(&file.metadata), options)?;
+    let mut stream = ParquetRecordBatchStreamBuilder::new_with_metadata(file.reader, metadata).build()?;
+    let mut positions: BTreeMap<String, RoaringBitmap> = BTreeMap::new();
+    while let Some(batch) = stream.try_next().await? {
+        collect(&batch, &mut positions)?;
+    }
+    let bytes = positions.iter().map(|(path, rows)| path.len() + rows.serialized_size() + 64).sum();
+    let positions = Arc::new(positions);
+    cache.put(key, Arc::clone(&positions), bytes);
+    Ok(positions)
+}
+
+fn collect(batch: &RecordBatch, positions: &mut BTreeMap<String, RoaringBitmap>) -> Result<()> {
+    let find = |id: i32, name: &str| {
+        let index = batch.schema_ref().fields().iter().position(|f| field_id(f) == Some(id)).or_else(|| batch.schema_ref().index_of(name).ok());
+        index.and_then(|i| batch.columns().get(i)).ok_or_else(|| Error::corrupt(format!("the delete file has no column {name}")))
+    };
+    let paths = find(DELETE_PATH, "file_path")?;
+    let rows = find(DELETE_POS, "pos")?;
+    if paths.data_type() != &DataType::Utf8 || rows.data_type() != &DataType::Int64 {
+        return Err(Error::corrupt(format!("the delete file has types {} and {}, expected string and long", paths.data_type(), rows.data_type())));
+    }
+    let (paths, rows) = (paths.as_string::<i32>(), rows.as_primitive::<Int64Type>());
+    let mut current: Option<(String, RoaringBitmap)> = None;
+    for index in 0..batch.num_rows() {
+        if paths.is_null(index) || rows.is_null(index) {
+            continue;
+        }
+        let path = paths.value(index);
+        if current.as_ref().is_none_or(|(p, _)| p != path) {
+            if let Some((p, set)) = current.take() {
+                *positions.entry(p).or_default() |= set;
+            }
+            current = Some((path.to_string(), RoaringBitmap::new()));
+        }
+        if let (Some((_, set)), Ok(row)) = (current.as_mut(), u32::try_from(rows.value(index))) {
+            set.insert(row);
+        }
+    }
+    if let Some((p, set)) = current {
+        *positions.entry(p).or_default() |= set;
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! What all tables of a session share: the stores, the catalog, and bounded caches of immutable
+//! files (footers, opened segments, delete positions). Cheap to clone.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parquet::file::metadata::ParquetMetaData;
+use roaring::RoaringBitmap;
+
+use super::cache::Cache;
+use crate::catalog::{Catalog, FileSystemCatalog, TableRef};
+use crate::error::{Error, Result};
+use crate::index::OpenIndex;
+use crate::storage::{Location, Storage};
+
+const FOOTER_CACHE_BYTES: usize = 256 << 20;
+const SEGMENT_CACHE_BYTES: usize = 1 << 30;
+const DELETE_CACHE_BYTES: usize = 128 << 20;
+
+/// Shared state of a session.
+#[derive(Clone)]
+pub struct Environment {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    storage: Storage,
+    catalog: Arc<dyn Catalog>,
+    footers: Footers,
+    segments: Cache<String, OpenIndex>,
+    deletes: Cache<(String, u64), Arc<BTreeMap<String, RoaringBitmap>>>,
+}
+
+/// Parquet footers by path and size.
+pub(crate) struct Footers(Cache<(Location, u64), Arc<ParquetMetaData>>);
+
+impl Footers {
+    pub(crate) fn get(&self, location: &Location, size: u64) -> Option<Arc<ParquetMetaData>> {
+        self.0.get(&(location.clone(), size))
+    }
+
+    pub(crate) fn put(&self, location: &Location, size: u64, metadata: Arc<ParquetMetaData>) {
+        let bytes = metadata.memory_size();
+        self.0.put((location.clone(), size), metadata, bytes);
+    }
+}
+
+impl Environment {
+    /// An environment over a warehouse (or none: then only locations name tables).
+    pub fn new(storage: Storage, warehouse: Option<&str>) -> Result<Environment> {
+        let warehouse = warehouse.map(|w| storage.resolve(w)).transpose()?;
+        let catalog: Arc<dyn Catalog> = Arc::new(FileSystemCatalog::new(storage.clone(), warehouse));
+        Ok(Environment {
+            inner: Arc::new(Inner {
+                storage,
+                catalog,
+                footers: Footers(Cache::new(FOOTER_CACHE_BYTES)),
+                segments: Cache::new(SEGMENT_CACHE_BYTES),
+                deletes: Cache::new(DELETE_CACHE_BYTES),
+            }),
+        })
+    }
+
+    /// The stores.
+    pub fn storage(&self) -> &Storage {
+        &self.inner.storage
+    }
+
+    /// The catalog.
+    pub fn catalog(&self) -> &dyn Catalog {
+        self.inner.catalog.as_ref()
+    }
+
+    /// Reads a table's name as users write it: `ns.t`, `t` (namespace `default`), or a location with a `/`.
+    pub fn table_ref(&self, text: &str) -> Result<TableRef> {
+        if text.is_empty() {
+            return Err(Error::invalid_input("a table name is empty"));
+        }
+        if text.contains('/') || text.contains(':') {
+            return Ok(TableRef::Location(self.storage().resolve(text)?));
+        }
+        let mut parts: Vec<String> = text.split('.').map(str::to_string).collect();
+        if parts.iter().any(String::is_empty) {
+            return Err(Error::invalid_input(format!("'{text}' is no table name")));
+        }
+        let name = parts.pop().unwrap_or_default();
+        let namespace = if parts.is_empty() { vec!["default".to_string()] } else { parts };
+        Ok(TableRef::Name { namespace, name })
+    }
+
+    pub(crate) fn footers(&self) -> &Footers {
+        &self.inner.footers
+    }
+
+    pub(crate) fn segments(&self) -> &Cache<String, OpenIndex> {
+        &self.inner.segments
+    }
+
+    pub(crate) fn delete_cache(&self) -> &Cache<(String, u64), Arc<BTreeMap<String, RoaringBitmap>>> {
+        &self.inner.deletes
+    }
+}

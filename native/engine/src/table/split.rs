@@ -1,0 +1,241 @@
+//! Splits: the serialisable units of a planned scan or search. They carry paths, positions and
+//! statistics, never secrets and never handles, and start with a magic, a version and the build id,
+//! so that an executor of another build refuses them instead of misreading them.
+
+use std::sync::Arc;
+
+use roaring::RoaringBitmap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::request::SearchRequest;
+use crate::error::{Error, Result};
+use crate::iceberg::predicate::Predicate;
+use crate::index::{IndexDefinition, TextStatistics};
+
+const MAGIC: &[u8; 4] = b"BSDS";
+const VERSION: u16 = 1;
+/// Splits are small; anything larger is not ours.
+const MAX_SPLIT_BYTES: usize = 256 << 20;
+
+/// What all splits of one plan share.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SplitScope {
+    /// The table's location, root of the allow-list.
+    pub table_location: String,
+    /// Further roots: data and overlay locations outside the table.
+    pub roots: Vec<String>,
+    /// The pinned snapshot.
+    pub snapshot_id: i64,
+    /// The table's schema as Iceberg JSON.
+    pub schema: serde_json::Value,
+    /// Output columns by field id, reserved ids included.
+    pub projection: Vec<i32>,
+    /// Selects rows exactly.
+    pub predicate: Option<Predicate>,
+    /// The search, if this is one.
+    pub search: Option<SearchPlan>,
+}
+
+/// A search as planned: the request and what only the planner could know.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SearchPlan {
+    /// What was asked.
+    pub request: SearchRequest,
+    /// Text only: the analyzed query and the statistics of the snapshot's live rows.
+    pub text: Option<TextPlan>,
+}
+
+/// The table-wide part of a text search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TextPlan {
+    /// Name of the analyzer of the column.
+    pub analyzer: String,
+    /// Term saturation.
+    pub k1: f64,
+    /// Length normalisation.
+    pub b: f64,
+    /// Over the live rows of the snapshot, whatever the filter.
+    pub statistics: TextStatistics,
+}
+
+/// A segment that a split may use; a vanished or damaged one means "not covered".
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SegmentRef {
+    /// Absolute location.
+    pub location: String,
+    /// Bytes.
+    pub length: u64,
+    /// Checksum of the whole file as the overlay records it.
+    pub checksum: String,
+    /// Rows of the segment, all of its files.
+    pub rows: u32,
+    /// The index it belongs to.
+    pub definition: IndexDefinition,
+}
+
+/// Where a file's rows stand in a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SegmentPlace {
+    /// Which of the split's segments.
+    pub segment_index: usize,
+    /// Segment row id of the file's first row.
+    pub first_row: u32,
+}
+
+/// A file of deletes that applies to a data file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeleteRef {
+    /// Recorded path.
+    pub path: String,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// One data file, or some row groups of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FileTask {
+    /// Recorded path.
+    pub path: String,
+    /// Bytes.
+    pub size: u64,
+    /// Physical rows.
+    pub record_count: u64,
+    /// Data sequence number, the first tie-breaker of searches.
+    pub data_sequence_number: i64,
+    /// First row group and the one after the last; None: all.
+    pub row_groups: Option<(usize, usize)>,
+    /// Row groups of the file as the manifest tells; at least 1.
+    pub row_group_count: usize,
+    /// Physical rows that an index proposed; None: all.
+    pub rows: Option<RowSet>,
+    /// Position delete files.
+    pub deletes: Vec<DeleteRef>,
+    /// The segment that covers the file for the split's search.
+    pub place: Option<SegmentPlace>,
+}
+
+impl FileTask {
+    /// The share of the file's bytes that the task reads.
+    pub fn weight_bytes(&self) -> u64 {
+        let Some((first, end)) = self.row_groups else { return self.size };
+        let count = u64::try_from(self.row_group_count.max(1)).unwrap_or(1);
+        let part = u64::try_from(end.min(self.row_group_count).saturating_sub(first)).unwrap_or(count);
+        self.size / count * part
+    }
+
+    /// The file cut at row groups into pieces of about `target` bytes.
+    pub fn cut(self, target: u64) -> Vec<FileTask> {
+        let pieces = usize::try_from(self.size.div_ceil(target.max(1))).unwrap_or(usize::MAX).min(self.row_group_count);
+        if pieces <= 1 || self.row_groups.is_some() {
+            return vec![self];
+        }
+        let bound = |piece: usize| piece * self.row_group_count / pieces;
+        (0..pieces)
+            .map(|piece| {
+                // The last piece takes whatever the file really holds.
+                let end = if piece + 1 == pieces { usize::MAX } else { bound(piece + 1) };
+                FileTask { row_groups: Some((bound(piece), end)), ..self.clone() }
+            })
+            .collect()
+    }
+}
+
+/// A set of row positions, kept as Roaring bytes in base64.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowSet(pub RoaringBitmap);
+
+impl Serialize for RowSet {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use base64::Engine as _;
+        let mut bytes = Vec::with_capacity(self.0.serialized_size());
+        self.0.serialize_into(&mut bytes).map_err(serde::ser::Error::custom)?;
+        serializer.serialize_str(&base64::engine::general_purpose::STANDARD.encode(bytes))
+    }
+}
+
+impl<'de> Deserialize<'de> for RowSet {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use base64::Engine as _;
+        let text = String::deserialize(deserializer)?;
+        let bytes = base64::engine::general_purpose::STANDARD.decode(text).map_err(serde::de::Error::custom)?;
+        RoaringBitmap::deserialize_from(bytes.as_slice()).map(RowSet).map_err(serde::de::Error::custom)
+    }
+}
+
+/// The unit of work of a scan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Split {
+    /// Shared by all splits of the plan.
+    pub scope: Arc<SplitScope>,
+    /// Files to read.
+    pub files: Vec<FileTask>,
+    /// Segments that `FileTask::place` refers to.
+    pub segments: Vec<SegmentRef>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SplitBody {
+    build: String,
+    scope: SplitScope,
+    files: Vec<FileTask>,
+    segments: Vec<SegmentRef>,
+}
+
+impl Split {
+    /// Bytes of the data files that the split reads, for schedulers.
+    pub fn size_bytes(&self) -> u64 {
+        self.files.iter().map(FileTask::weight_bytes).sum()
+    }
+
+    /// Physical rows of its files, deleted ones included.
+    pub fn record_count(&self) -> u64 {
+        self.files.iter().map(|f| f.record_count).sum()
+    }
+
+    /// The opaque bytes that may leave the process.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        encode(MAGIC, &SplitBody { build: build_id(), scope: (*self.scope).clone(), files: self.files.clone(), segments: self.segments.clone() })
+    }
+
+    /// Reads what `to_bytes` of the same build wrote. Errors: InvalidInput.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Split> {
+        let body: SplitBody = decode(MAGIC, "split", bytes)?;
+        check_build("split", &body.build)?;
+        Ok(Split { scope: Arc::new(body.scope), files: body.files, segments: body.segments })
+    }
+}
+
+/// The build that wrote a message; both sides must agree.
+pub fn build_id() -> String {
+    env!("CARGO_PKG_VERSION").to_string()
+}
+
+pub(crate) fn check_build(what: &str, found: &str) -> Result<()> {
+    let own = build_id();
+    if found == own {
+        return Ok(());
+    }
+    Err(Error::invalid_input(format!("this {what} was made by build {found}, this process is build {own}; use the same jar everywhere")))
+}
+
+/// Magic, version, JSON.
+pub(crate) fn encode<T: Serialize>(magic: &[u8; 4], body: &T) -> Result<Vec<u8>> {
+    let mut bytes = magic.to_vec();
+    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    serde_json::to_writer(&mut bytes, body).map_err(|e| Error::internal(format!("message cannot be encoded: {e}")))?;
+    Ok(bytes)
+}
+
+/// Reads what [`encode`] wrote; anything else is InvalidInput.
+pub(crate) fn decode<T: serde::de::DeserializeOwned>(magic: &[u8; 4], what: &str, bytes: &[u8]) -> Result<T> {
+    if bytes.len() > MAX_SPLIT_BYTES {
+        return Err(Error::resource_exhausted(format!("{what} of {} bytes exceeds the limit of {MAX_SPLIT_BYTES}", bytes.len())));
+    }
+    let body = bytes.strip_prefix(magic.as_slice()).ok_or_else(|| Error::invalid_input(format!("these bytes are no {what}")))?;
+    let (version, json) = body.split_first_chunk::<2>().ok_or_else(|| Error::invalid_input(format!("these bytes are no {what}")))?;
+    let version = u16::from_le_bytes(*version);
+    if version != VERSION {
+        return Err(Error::invalid_input(format!("{what} has version {version}, this build reads version {VERSION}")));
+    }
+    serde_json::from_slice(json).map_err(|e| Error::invalid_input(format!("{what} is damaged: {e}")))
+}
