@@ -1,5 +1,12 @@
 //! The Iceberg layer: metadata, manifests, schema rules, values, predicates. Bytes in, bytes out:
 //! it opens no store and knows no index.
 
+mod avro;
+pub mod document;
+mod json;
+pub mod manifest;
 pub mod predicate;
+pub mod schema;
+pub mod snapshot;
+pub mod spec;
 pub mod value;

@@ -1,7 +1,15 @@
 //! Iceberg values: the literals of predicates, bounds and partition tuples, and their single-value
 //! binary form (Iceberg spec, appendix D). An undecodable bound is absent, never an error.
 
+mod binary;
+mod json;
+#[cfg(test)]
+mod tests;
+
 use serde::{Deserialize, Serialize};
+
+pub use binary::{decode, encode};
+pub use json::from_json;
 
 /// A non-null value of a primitive Iceberg type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
