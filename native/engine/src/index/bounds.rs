@@ -53,9 +53,10 @@ impl Bounds {
     }
 
     /// Bounds of a predicate that is NULL exactly on `nulls`, true on `sure` and possibly on `maybe`, else false.
-    pub fn with_known_nulls(sure: RoaringBitmap, mut maybe: RoaringBitmap, nulls: RoaringBitmap, rows: u32) -> Bounds {
-        maybe |= &sure;
+    pub fn with_known_nulls(mut sure: RoaringBitmap, mut maybe: RoaringBitmap, nulls: RoaringBitmap, rows: u32) -> Bounds {
+        sure -= &nulls;
         maybe -= &nulls;
+        maybe |= &sure;
         let false_sure = all_rows(rows) - &maybe - &nulls;
         Bounds { sure, maybe, nulls, false_sure }
     }
@@ -112,3 +113,5 @@ pub fn or(parts: &[Bounds], rows: u32) -> Bounds {
     }
 }
 
+#[cfg(test)]
+mod tests;

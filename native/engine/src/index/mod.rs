@@ -2,6 +2,7 @@
 //! or several data files; its row ids are `0..rows`, file after file, in physical order, deleted rows included.
 //! Knows no table, no catalog, no SQL; opens no store.
 
+pub mod bitmap;
 pub mod bounds;
 pub mod overlay;
 mod puffin;
@@ -155,12 +156,12 @@ pub struct TextQuery {
 }
 
 /// Kinds that users may name and that have no implementation yet.
-const ANNOUNCED_KINDS: [&str; 15] = [
-    "bitmap", "sorted", "primary_key", "bloom", "json_path", "bm25", "hnsw", "hnsw_tq8", "hnsw_tq4", "hnsw_pq", "ivf", "ivf_pq", "ivf_tq8", "ivf_tq4", "csr_graph",
+const ANNOUNCED_KINDS: [&str; 14] = [
+    "sorted", "primary_key", "bloom", "json_path", "bm25", "hnsw", "hnsw_tq8", "hnsw_tq4", "hnsw_pq", "ivf", "ivf_pq", "ivf_tq8", "ivf_tq4", "csr_graph",
 ];
 
 /// The kinds that can be built.
-static KINDS: [&dyn IndexKind; 0] = [];
+static KINDS: [&dyn IndexKind; 1] = [&bitmap::Bitmap];
 
 /// The index kind of this name. Errors: Unsupported for a kind that is not available yet, InvalidInput
 /// with the list of kinds for any other name.
@@ -175,3 +176,7 @@ pub fn kind(name: &str) -> Result<&'static dyn IndexKind> {
     Err(Error::invalid_input(format!("unknown index kind {name}; known are {}", known.join(", "))))
 }
 
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;

@@ -307,3 +307,5 @@ fn check_segment_name(segment: &SegmentEntry) -> Result<()> {
     Ok(())
 }
 
+#[cfg(test)]
+mod tests;

@@ -231,3 +231,5 @@ impl RowLayout {
     }
 }
 
+#[cfg(test)]
+mod tests;
