@@ -4,6 +4,7 @@
 
 pub mod bitmap;
 pub mod bounds;
+pub mod hnsw;
 pub mod overlay;
 mod puffin;
 pub mod segment;
@@ -104,13 +105,17 @@ pub trait ScalarIndex: Send + Sync {
 
 /// Nearest neighbours.
 pub trait VectorIndex: Send + Sync {
-    /// Up to `k` candidate rows among `allowed` (None: all rows that have a vector), nearest first.
-    /// Never fewer than min(k, allowed rows that have a vector). Distances are in the index's metric:
-    /// L2 not squared, 1 - cosine, negative inner product.
+    /// Up to `k` candidate rows among `allowed` (None: all rows that have a vector), nearest first, NaN greatest,
+    /// ties by row. Exactly min(k, allowed rows that have a vector); rows whose vector holds NaN or infinity are
+    /// among them at their true place. Distances are exact (`Metric::distance` of the stored vector) and in the
+    /// index's metric: L2 not squared, 1 - cosine, negative inner product.
+    /// Errors: InvalidInput for a query with NaN or infinity, or of another dimension than a segment that has vectors.
     fn search(&self, query: &[f32], k: usize, ef: usize, allowed: Option<&RoaringBitmap>) -> Result<VectorHits>;
-    /// Rows that have a vector of the index's dimension without NULL elements.
+    /// Rows that have a vector of the index's dimension without NULL elements. Rows outside have no distance
+    /// to a query of that dimension.
     fn valid_rows(&self) -> &RoaringBitmap;
-    /// The dimension.
+    /// The dimension: of the definition, else of the segment's first vector (so segments of one index may
+    /// differ; one that does not match the query says nothing about it); 0 when there is none.
     fn dimension(&self) -> usize;
 }
 
@@ -156,12 +161,12 @@ pub struct TextQuery {
 }
 
 /// Kinds that users may name and that have no implementation yet.
-const ANNOUNCED_KINDS: [&str; 14] = [
-    "sorted", "primary_key", "bloom", "json_path", "bm25", "hnsw", "hnsw_tq8", "hnsw_tq4", "hnsw_pq", "ivf", "ivf_pq", "ivf_tq8", "ivf_tq4", "csr_graph",
+const ANNOUNCED_KINDS: [&str; 13] = [
+    "sorted", "primary_key", "bloom", "json_path", "bm25", "hnsw_tq8", "hnsw_tq4", "hnsw_pq", "ivf", "ivf_pq", "ivf_tq8", "ivf_tq4", "csr_graph",
 ];
 
 /// The kinds that can be built.
-static KINDS: [&dyn IndexKind; 1] = [&bitmap::Bitmap];
+static KINDS: [&dyn IndexKind; 2] = [&bitmap::Bitmap, &hnsw::HnswKind::new()];
 
 /// The index kind of this name. Errors: Unsupported for a kind that is not available yet, InvalidInput
 /// with the list of kinds for any other name.

@@ -83,5 +83,3 @@ impl IndexKind for HnswKind {
     }
 }
 
-#[cfg(test)]
-mod tests;
