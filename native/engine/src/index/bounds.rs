@@ -22,11 +22,21 @@ pub fn evaluate(predicate: &Predicate, rows: u32, leaf: &LeafBounds<'_>) -> Resu
     combine(predicate, rows, leaf, 0)
 }
 
-fn combine(predicate: &Predicate, rows: u32, leaf: &LeafBounds<'_>, depth: usize) -> Result<Bounds> {
+fn combine(
+    predicate: &Predicate,
+    rows: u32,
+    leaf: &LeafBounds<'_>,
+    depth: usize,
+) -> Result<Bounds> {
     if depth > DEPTH_MAX {
         return Ok(Bounds::unknown(rows));
     }
-    let children = |parts: &[Predicate]| parts.iter().map(|part| combine(part, rows, leaf, depth + 1)).collect::<Result<Vec<_>>>();
+    let children = |parts: &[Predicate]| {
+        parts
+            .iter()
+            .map(|part| combine(part, rows, leaf, depth + 1))
+            .collect::<Result<Vec<_>>>()
+    };
     match predicate {
         Predicate::Constant(value) => Ok(Bounds::constant(*value, rows)),
         Predicate::And(parts) => Ok(and(&children(parts)?, rows)),
@@ -39,26 +49,49 @@ fn combine(predicate: &Predicate, rows: u32, leaf: &LeafBounds<'_>, depth: usize
 impl Bounds {
     /// Nothing is known: no row is sure, every row may be true.
     pub fn unknown(rows: u32) -> Bounds {
-        Bounds { maybe: all_rows(rows), ..Bounds::default() }
+        Bounds {
+            maybe: all_rows(rows),
+            ..Bounds::default()
+        }
     }
 
     /// The same truth value for every row; None is NULL.
     pub fn constant(value: Option<bool>, rows: u32) -> Bounds {
         let all = all_rows(rows);
         match value {
-            Some(true) => Bounds { sure: all.clone(), maybe: all, ..Bounds::default() },
-            Some(false) => Bounds { false_sure: all, ..Bounds::default() },
-            None => Bounds { nulls: all, ..Bounds::default() },
+            Some(true) => Bounds {
+                sure: all.clone(),
+                maybe: all,
+                ..Bounds::default()
+            },
+            Some(false) => Bounds {
+                false_sure: all,
+                ..Bounds::default()
+            },
+            None => Bounds {
+                nulls: all,
+                ..Bounds::default()
+            },
         }
     }
 
     /// Bounds of a predicate that is NULL exactly on `nulls`, true on `sure` and possibly on `maybe`, else false.
-    pub fn with_known_nulls(mut sure: RoaringBitmap, mut maybe: RoaringBitmap, nulls: RoaringBitmap, rows: u32) -> Bounds {
+    pub fn with_known_nulls(
+        mut sure: RoaringBitmap,
+        mut maybe: RoaringBitmap,
+        nulls: RoaringBitmap,
+        rows: u32,
+    ) -> Bounds {
         sure -= &nulls;
         maybe -= &nulls;
         maybe |= &sure;
         let false_sure = all_rows(rows) - &maybe - &nulls;
-        Bounds { sure, maybe, nulls, false_sure }
+        Bounds {
+            sure,
+            maybe,
+            nulls,
+            false_sure,
+        }
     }
 
     /// Whether no row needs a recheck.
@@ -82,7 +115,12 @@ pub fn all_rows(rows: u32) -> RoaringBitmap {
 /// Exchanges true and false.
 pub fn not(bounds: Bounds, rows: u32) -> Bounds {
     let maybe = all_rows(rows) - &bounds.sure - &bounds.nulls;
-    Bounds { sure: bounds.false_sure, maybe, nulls: bounds.nulls, false_sure: bounds.sure }
+    Bounds {
+        sure: bounds.false_sure,
+        maybe,
+        nulls: bounds.nulls,
+        false_sure: bounds.sure,
+    }
 }
 
 /// True where all are true; false where one is false; NULL where one is NULL and the others are true or NULL.
@@ -104,7 +142,8 @@ pub fn or(parts: &[Bounds], rows: u32) -> Bounds {
     if parts.is_empty() {
         return Bounds::constant(Some(false), rows);
     }
-    let null_or_false: Vec<RoaringBitmap> = parts.iter().map(|p| &p.false_sure | &p.nulls).collect();
+    let null_or_false: Vec<RoaringBitmap> =
+        parts.iter().map(|p| &p.false_sure | &p.nulls).collect();
     Bounds {
         sure: parts.iter().map(|p| &p.sure).union(),
         maybe: parts.iter().map(|p| &p.maybe).union(),

@@ -35,8 +35,13 @@ pub fn identity_path(table_location: &str, path: &str) -> String {
     let root = one_spelling(table_location);
     let root = root.trim_end_matches('/');
     let path = one_spelling(path);
-    match path.strip_prefix(root).and_then(|rest| rest.strip_prefix('/')) {
-        Some(rest) if !rest.is_empty() && !rest.starts_with('/') && !rest.contains("://") => rest.to_owned(),
+    match path
+        .strip_prefix(root)
+        .and_then(|rest| rest.strip_prefix('/'))
+    {
+        Some(rest) if !rest.is_empty() && !rest.starts_with('/') && !rest.contains("://") => {
+            rest.to_owned()
+        }
         _ => path,
     }
 }
@@ -164,7 +169,13 @@ pub enum OverlayChange {
 impl OverlayManifest {
     /// An overlay without indexes.
     pub fn new(table_uuid: impl Into<String>) -> OverlayManifest {
-        OverlayManifest { format_version: FORMAT_VERSION, table_uuid: table_uuid.into(), synced_snapshot_id: None, indexes: Vec::new(), tombstones: Vec::new() }
+        OverlayManifest {
+            format_version: FORMAT_VERSION,
+            table_uuid: table_uuid.into(),
+            synced_snapshot_id: None,
+            indexes: Vec::new(),
+            tombstones: Vec::new(),
+        }
     }
 
     /// Reads a document. Errors: Corrupt for anything that is not one.
@@ -174,8 +185,11 @@ impl OverlayManifest {
         struct Version {
             format_version: u64,
         }
-        let damaged = |e: serde_json::Error| Error::corrupt("overlay manifest is not valid").caused_by(e);
-        let version = serde_json::from_slice::<Version>(data).map_err(damaged)?.format_version;
+        let damaged =
+            |e: serde_json::Error| Error::corrupt("overlay manifest is not valid").caused_by(e);
+        let version = serde_json::from_slice::<Version>(data)
+            .map_err(damaged)?
+            .format_version;
         if version != FORMAT_VERSION {
             return Ok(ParsedOverlay::UnknownVersion(version));
         }
@@ -183,7 +197,10 @@ impl OverlayManifest {
         let mut names = HashSet::new();
         for entry in &manifest.indexes {
             if !names.insert(&entry.definition.name) {
-                return Err(Error::corrupt(format!("overlay manifest defines index {} twice", entry.definition.name)));
+                return Err(Error::corrupt(format!(
+                    "overlay manifest defines index {} twice",
+                    entry.definition.name
+                )));
             }
             entry.segments.iter().try_for_each(check_segment_name)?;
         }
@@ -192,12 +209,15 @@ impl OverlayManifest {
 
     /// The document's bytes; equal documents give equal bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        serde_json::to_vec_pretty(self).map_err(|e| Error::internal("cannot encode an overlay manifest").caused_by(e))
+        serde_json::to_vec_pretty(self)
+            .map_err(|e| Error::internal("cannot encode an overlay manifest").caused_by(e))
     }
 
     /// The index of this name.
     pub fn index(&self, name: &str) -> Option<&IndexEntry> {
-        self.indexes.iter().find(|entry| entry.definition.name == name)
+        self.indexes
+            .iter()
+            .find(|entry| entry.definition.name == name)
     }
 
     /// Which segments of an index answer for which live files, and which files remain. Deterministic; a file
@@ -207,24 +227,52 @@ impl OverlayManifest {
         for (position, identity) in live.iter().enumerate() {
             open.entry(identity).or_insert(position);
         }
-        let segments = self.index(index_name).map(|entry| entry.segments.as_slice()).unwrap_or_default();
-        let mut ranked: Vec<(usize, &SegmentEntry)> =
-            segments.iter().map(|segment| (segment.files.iter().filter(|file| open.contains_key(&file.identity)).count(), segment)).collect();
-        ranked.sort_by(|(a_count, a), (b_count, b)| b_count.cmp(a_count).then_with(|| a.name.cmp(&b.name)));
+        let segments = self
+            .index(index_name)
+            .map(|entry| entry.segments.as_slice())
+            .unwrap_or_default();
+        let mut ranked: Vec<(usize, &SegmentEntry)> = segments
+            .iter()
+            .map(|segment| {
+                (
+                    segment
+                        .files
+                        .iter()
+                        .filter(|file| open.contains_key(&file.identity))
+                        .count(),
+                    segment,
+                )
+            })
+            .collect();
+        ranked.sort_by(|(a_count, a), (b_count, b)| {
+            b_count.cmp(a_count).then_with(|| a.name.cmp(&b.name))
+        });
         let mut coverage = Coverage::default();
         let mut covered = vec![false; live.len()];
         for (_, segment) in ranked {
-            let live_files: Vec<Option<usize>> = segment.files.iter().map(|file| open.remove(&file.identity)).collect();
+            let live_files: Vec<Option<usize>> = segment
+                .files
+                .iter()
+                .map(|file| open.remove(&file.identity))
+                .collect();
             for position in live_files.iter().flatten() {
                 if let Some(flag) = covered.get_mut(*position) {
                     *flag = true;
                 }
             }
             if live_files.iter().any(Option::is_some) {
-                coverage.segments.push(SegmentUse { segment: segment.clone(), live_files });
+                coverage.segments.push(SegmentUse {
+                    segment: segment.clone(),
+                    live_files,
+                });
             }
         }
-        coverage.uncovered = covered.iter().enumerate().filter(|(_, covered)| !**covered).map(|(position, _)| position).collect();
+        coverage.uncovered = covered
+            .iter()
+            .enumerate()
+            .filter(|(_, covered)| !**covered)
+            .map(|(position, _)| position)
+            .collect();
         coverage
     }
 
@@ -238,44 +286,93 @@ impl OverlayManifest {
                 let position = next.position(name)?;
                 next.indexes.remove(position);
             }
-            OverlayChange::AddSegments { definition, segments } => next.replace_segments(definition, &[], segments)?,
-            OverlayChange::ReplaceSegments { definition, removed, added } => next.replace_segments(definition, removed, added)?,
+            OverlayChange::AddSegments {
+                definition,
+                segments,
+            } => next.replace_segments(definition, &[], segments)?,
+            OverlayChange::ReplaceSegments {
+                definition,
+                removed,
+                added,
+            } => next.replace_segments(definition, removed, added)?,
             OverlayChange::Synced(snapshot_id) => next.synced_snapshot_id = Some(*snapshot_id),
-            OverlayChange::ForgetTombstones(names) => next.tombstones.retain(|tombstone| !names.contains(&tombstone.name)),
+            OverlayChange::ForgetTombstones(names) => next
+                .tombstones
+                .retain(|tombstone| !names.contains(&tombstone.name)),
         }
         next.bury(self, now_ms);
         Ok(next)
     }
 
     fn add_index(&mut self, definition: &IndexDefinition) -> Result<()> {
-        match self.indexes.binary_search_by(|entry| entry.definition.name.cmp(&definition.name)) {
-            Ok(_) => Err(Error::already_exists(format!("index {} exists already", definition.name))),
+        match self
+            .indexes
+            .binary_search_by(|entry| entry.definition.name.cmp(&definition.name))
+        {
+            Ok(_) => Err(Error::already_exists(format!(
+                "index {} exists already",
+                definition.name
+            ))),
             Err(position) => {
-                self.indexes.insert(position, IndexEntry { definition: definition.clone(), segments: Vec::new() });
+                self.indexes.insert(
+                    position,
+                    IndexEntry {
+                        definition: definition.clone(),
+                        segments: Vec::new(),
+                    },
+                );
                 Ok(())
             }
         }
     }
 
     fn position(&self, name: &str) -> Result<usize> {
-        self.indexes.iter().position(|entry| entry.definition.name == name).ok_or_else(|| Error::not_found(format!("index {name} does not exist")))
+        self.indexes
+            .iter()
+            .position(|entry| entry.definition.name == name)
+            .ok_or_else(|| Error::not_found(format!("index {name} does not exist")))
     }
 
-    fn replace_segments(&mut self, definition: &IndexDefinition, removed: &[String], added: &[SegmentEntry]) -> Result<()> {
+    fn replace_segments(
+        &mut self,
+        definition: &IndexDefinition,
+        removed: &[String],
+        added: &[SegmentEntry],
+    ) -> Result<()> {
         added.iter().try_for_each(check_segment_name)?;
         let name = &definition.name;
         let position = self.position(name)?;
-        let entry = self.indexes.get_mut(position).ok_or_else(|| Error::internal("index position out of range"))?;
+        let entry = self
+            .indexes
+            .get_mut(position)
+            .ok_or_else(|| Error::internal("index position out of range"))?;
         if entry.definition != *definition {
-            return Err(Error::conflict(format!("index {name} was defined anew meanwhile")));
+            return Err(Error::conflict(format!(
+                "index {name} was defined anew meanwhile"
+            )));
         }
-        let names: HashSet<&str> = entry.segments.iter().map(|segment| segment.name.as_str()).collect();
-        if let Some(missing) = removed.iter().find(|segment| !names.contains(segment.as_str())) {
-            return Err(Error::conflict(format!("segment {missing} of index {name} was replaced meanwhile")));
+        let names: HashSet<&str> = entry
+            .segments
+            .iter()
+            .map(|segment| segment.name.as_str())
+            .collect();
+        if let Some(missing) = removed
+            .iter()
+            .find(|segment| !names.contains(segment.as_str()))
+        {
+            return Err(Error::conflict(format!(
+                "segment {missing} of index {name} was replaced meanwhile"
+            )));
         }
-        entry.segments.retain(|segment| !removed.contains(&segment.name));
+        entry
+            .segments
+            .retain(|segment| !removed.contains(&segment.name));
         for segment in added {
-            if !entry.segments.iter().any(|present| present.name == segment.name) {
+            if !entry
+                .segments
+                .iter()
+                .any(|present| present.name == segment.name)
+            {
                 entry.segments.push(segment.clone());
             }
         }
@@ -285,24 +382,40 @@ impl OverlayManifest {
     /// Keeps the tombstones equal to "was live, is not": adds what `before` held, revives what came back.
     fn bury(&mut self, before: &OverlayManifest, now_ms: i64) {
         let live: HashSet<&str> = segment_names(&self.indexes).collect();
-        let mut tombstones: BTreeMap<String, i64> = self.tombstones.iter().map(|t| (t.name.clone(), t.replaced_at_ms)).collect();
+        let mut tombstones: BTreeMap<String, i64> = self
+            .tombstones
+            .iter()
+            .map(|t| (t.name.clone(), t.replaced_at_ms))
+            .collect();
         for name in segment_names(&before.indexes) {
             tombstones.entry(name.to_owned()).or_insert(now_ms);
         }
         tombstones.retain(|name, _| !live.contains(name.as_str()));
-        self.tombstones = tombstones.into_iter().map(|(name, replaced_at_ms)| Tombstone { name, replaced_at_ms }).collect();
+        self.tombstones = tombstones
+            .into_iter()
+            .map(|(name, replaced_at_ms)| Tombstone {
+                name,
+                replaced_at_ms,
+            })
+            .collect();
     }
 }
 
 fn segment_names(indexes: &[IndexEntry]) -> impl Iterator<Item = &str> {
-    indexes.iter().flat_map(|entry| entry.segments.iter().map(|segment| segment.name.as_str()))
+    indexes
+        .iter()
+        .flat_map(|entry| entry.segments.iter().map(|segment| segment.name.as_str()))
 }
 
 /// A segment's name is joined to the overlay's location, so it must stay one plain file name.
 fn check_segment_name(segment: &SegmentEntry) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if segment.name.is_empty() || segment.name.starts_with('.') || !segment.name.chars().all(plain) {
-        return Err(Error::corrupt(format!("overlay manifest names a segment {:?}", segment.name)));
+    if segment.name.is_empty() || segment.name.starts_with('.') || !segment.name.chars().all(plain)
+    {
+        return Err(Error::corrupt(format!(
+            "overlay manifest names a segment {:?}",
+            segment.name
+        )));
     }
     Ok(())
 }

@@ -73,9 +73,18 @@ pub struct NewBlob {
 /// Writes a whole file. Errors: ResourceExhausted beyond the format's limits.
 pub fn write(blobs: Vec<NewBlob>, properties: BTreeMap<String, String>) -> Result<Vec<u8>> {
     if blobs.len() > BLOB_COUNT_MAX {
-        return Err(Error::resource_exhausted(format!("a puffin file holds at most {BLOB_COUNT_MAX} blobs, not {}", blobs.len())));
+        return Err(Error::resource_exhausted(format!(
+            "a puffin file holds at most {BLOB_COUNT_MAX} blobs, not {}",
+            blobs.len()
+        )));
     }
-    let mut out = Vec::with_capacity(blobs.iter().map(|b| b.data.len() + ALIGNMENT).sum::<usize>() + 1024);
+    let mut out = Vec::with_capacity(
+        blobs
+            .iter()
+            .map(|b| b.data.len() + ALIGNMENT)
+            .sum::<usize>()
+            + 1024,
+    );
     out.extend_from_slice(MAGIC);
     let mut entries = Vec::with_capacity(blobs.len());
     for blob in blobs {
@@ -92,12 +101,20 @@ pub fn write(blobs: Vec<NewBlob>, properties: BTreeMap<String, String>) -> Resul
         });
         out.extend_from_slice(&blob.data);
     }
-    let footer = Footer { blobs: entries, properties };
-    let payload = serde_json::to_vec(&footer).map_err(|e| Error::internal("cannot encode a puffin footer").caused_by(e))?;
+    let footer = Footer {
+        blobs: entries,
+        properties,
+    };
+    let payload = serde_json::to_vec(&footer)
+        .map_err(|e| Error::internal("cannot encode a puffin footer").caused_by(e))?;
     if payload.len() > FOOTER_LENGTH_MAX {
-        return Err(Error::resource_exhausted(format!("a puffin footer of {} bytes exceeds {FOOTER_LENGTH_MAX}", payload.len())));
+        return Err(Error::resource_exhausted(format!(
+            "a puffin footer of {} bytes exceeds {FOOTER_LENGTH_MAX}",
+            payload.len()
+        )));
     }
-    let payload_length = i32::try_from(payload.len()).map_err(|_| Error::internal("puffin footer length overflows"))?;
+    let payload_length = i32::try_from(payload.len())
+        .map_err(|_| Error::internal("puffin footer length overflows"))?;
     out.extend_from_slice(MAGIC);
     out.extend_from_slice(&payload);
     out.extend_from_slice(&payload_length.to_le_bytes());
@@ -108,12 +125,21 @@ pub fn write(blobs: Vec<NewBlob>, properties: BTreeMap<String, String>) -> Resul
 
 /// Reads the footer of a whole file. Errors: Corrupt for damaged bytes, Unsupported for a compressed footer.
 pub fn read_footer(file: &[u8]) -> Result<Footer> {
-    let tail_start = file.len().checked_sub(TAIL_LENGTH).ok_or_else(|| damaged("shorter than a footer"))?;
-    if file.get(..MAGIC.len()) != Some(MAGIC) || file.get(file.len() - MAGIC.len()..) != Some(MAGIC) {
+    let tail_start = file
+        .len()
+        .checked_sub(TAIL_LENGTH)
+        .ok_or_else(|| damaged("shorter than a footer"))?;
+    if file.get(..MAGIC.len()) != Some(MAGIC) || file.get(file.len() - MAGIC.len()..) != Some(MAGIC)
+    {
         return Err(damaged("magic missing"));
     }
-    let word = |at: usize| file.get(at..at + 4).and_then(|b| <[u8; 4]>::try_from(b).ok()).ok_or_else(|| damaged("tail missing"));
-    let payload_length = usize::try_from(i32::from_le_bytes(word(tail_start)?)).map_err(|_| damaged("negative footer length"))?;
+    let word = |at: usize| {
+        file.get(at..at + 4)
+            .and_then(|b| <[u8; 4]>::try_from(b).ok())
+            .ok_or_else(|| damaged("tail missing"))
+    };
+    let payload_length = usize::try_from(i32::from_le_bytes(word(tail_start)?))
+        .map_err(|_| damaged("negative footer length"))?;
     if payload_length > FOOTER_LENGTH_MAX {
         return Err(damaged("footer length out of bounds"));
     }
@@ -124,13 +150,20 @@ pub fn read_footer(file: &[u8]) -> Result<Footer> {
     if flags & 1 == 1 {
         return Err(Error::unsupported("puffin file with a compressed footer"));
     }
-    let payload_start = tail_start.checked_sub(payload_length).ok_or_else(|| damaged("footer length out of bounds"))?;
-    let footer_start = payload_start.checked_sub(MAGIC.len()).ok_or_else(|| damaged("footer length out of bounds"))?;
+    let payload_start = tail_start
+        .checked_sub(payload_length)
+        .ok_or_else(|| damaged("footer length out of bounds"))?;
+    let footer_start = payload_start
+        .checked_sub(MAGIC.len())
+        .ok_or_else(|| damaged("footer length out of bounds"))?;
     if footer_start < MAGIC.len() || file.get(footer_start..payload_start) != Some(MAGIC) {
         return Err(damaged("footer magic missing"));
     }
-    let payload = file.get(payload_start..tail_start).ok_or_else(|| damaged("footer missing"))?;
-    let footer: Footer = serde_json::from_slice(payload).map_err(|e| damaged("footer is not valid JSON").caused_by(e))?;
+    let payload = file
+        .get(payload_start..tail_start)
+        .ok_or_else(|| damaged("footer missing"))?;
+    let footer: Footer = serde_json::from_slice(payload)
+        .map_err(|e| damaged("footer is not valid JSON").caused_by(e))?;
     if footer.blobs.len() > BLOB_COUNT_MAX {
         return Err(damaged("too many blobs"));
     }
@@ -146,7 +179,9 @@ pub fn read_footer(file: &[u8]) -> Result<Footer> {
 pub fn blob_range(blob: &BlobMetadata) -> Result<Range<usize>> {
     let start = usize::try_from(blob.offset).map_err(|_| damaged("blob offset out of bounds"))?;
     let length = usize::try_from(blob.length).map_err(|_| damaged("blob length out of bounds"))?;
-    let end = start.checked_add(length).ok_or_else(|| damaged("blob length out of bounds"))?;
+    let end = start
+        .checked_add(length)
+        .ok_or_else(|| damaged("blob length out of bounds"))?;
     if start < MAGIC.len() {
         return Err(damaged("blob offset out of bounds"));
     }

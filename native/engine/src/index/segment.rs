@@ -80,15 +80,25 @@ pub struct WrittenSegment {
 /// Writes a segment: equal header and blobs give equal bytes and thus an equal name.
 pub fn write(header: &SegmentHeader, blobs: Vec<Blob>) -> Result<WrittenSegment> {
     header.layout()?;
-    let stored = StoredHeader { format_version: FORMAT_VERSION, header: header.clone() };
-    let text = serde_json::to_string(&stored).map_err(|e| Error::internal("cannot encode a segment header").caused_by(e))?;
+    let stored = StoredHeader {
+        format_version: FORMAT_VERSION,
+        header: header.clone(),
+    };
+    let text = serde_json::to_string(&stored)
+        .map_err(|e| Error::internal("cannot encode a segment header").caused_by(e))?;
     let mut properties = BTreeMap::new();
-    properties.insert(HEADER_CHECKSUM_KEY.to_owned(), format!("{:016x}", xxh3_64(text.as_bytes())));
+    properties.insert(
+        HEADER_CHECKSUM_KEY.to_owned(),
+        format!("{:016x}", xxh3_64(text.as_bytes())),
+    );
     properties.insert(HEADER_KEY.to_owned(), text);
     let blobs = blobs
         .into_iter()
         .map(|blob| puffin::NewBlob {
-            properties: BTreeMap::from([(BLOB_CHECKSUM_KEY.to_owned(), blob_checksum(&blob.kind, &blob.data))]),
+            properties: BTreeMap::from([(
+                BLOB_CHECKSUM_KEY.to_owned(),
+                blob_checksum(&blob.kind, &blob.data),
+            )]),
             fields: header.definition.columns.clone(),
             kind: blob.kind,
             data: blob.data,
@@ -96,7 +106,11 @@ pub fn write(header: &SegmentHeader, blobs: Vec<Blob>) -> Result<WrittenSegment>
         .collect();
     let data = Bytes::from(puffin::write(blobs, properties)?);
     let checksum = checksum(&data);
-    Ok(WrittenSegment { name: format!("{checksum}{FILE_EXTENSION}"), checksum, data })
+    Ok(WrittenSegment {
+        name: format!("{checksum}{FILE_EXTENSION}"),
+        checksum,
+        data,
+    })
 }
 
 /// The checksum of a whole segment file: 128 bits in hex, which is also the stem of its name.
@@ -117,19 +131,35 @@ impl SegmentReader {
     /// version this build does not know. Callers treat both as "not covered".
     pub fn open(data: Bytes) -> Result<SegmentReader> {
         let footer = puffin::read_footer(&data)?;
-        let property = |key: &str| footer.properties.get(key).ok_or_else(|| Error::corrupt(format!("segment without property {key}")));
+        let property = |key: &str| {
+            footer
+                .properties
+                .get(key)
+                .ok_or_else(|| Error::corrupt(format!("segment without property {key}")))
+        };
         let text = property(HEADER_KEY)?;
         if *property(HEADER_CHECKSUM_KEY)? != format!("{:016x}", xxh3_64(text.as_bytes())) {
             return Err(Error::corrupt("segment header does not match its checksum"));
         }
-        let invalid = |e: serde_json::Error| Error::corrupt("segment header is not valid JSON").caused_by(e);
-        let version = serde_json::from_str::<StoredVersion>(text).map_err(invalid)?.format_version;
+        let invalid =
+            |e: serde_json::Error| Error::corrupt("segment header is not valid JSON").caused_by(e);
+        let version = serde_json::from_str::<StoredVersion>(text)
+            .map_err(invalid)?
+            .format_version;
         if version != FORMAT_VERSION {
-            return Err(Error::unsupported(format!("segment format version {version} is not known")));
+            return Err(Error::unsupported(format!(
+                "segment format version {version} is not known"
+            )));
         }
-        let header = serde_json::from_str::<StoredHeader>(text).map_err(invalid)?.header;
+        let header = serde_json::from_str::<StoredHeader>(text)
+            .map_err(invalid)?
+            .header;
         header.layout()?;
-        Ok(SegmentReader { header, footer, data })
+        Ok(SegmentReader {
+            header,
+            footer,
+            data,
+        })
     }
 
     /// What the segment says about itself.
@@ -144,12 +174,18 @@ impl SegmentReader {
 
     /// All blobs in file order, each checked against its checksum; views of the file, nothing is copied.
     pub fn blobs(&self) -> Result<Vec<Blob>> {
-        self.footer.blobs.iter().map(|entry| self.blob(entry)).collect()
+        self.footer
+            .blobs
+            .iter()
+            .map(|entry| self.blob(entry))
+            .collect()
     }
 
     fn blob(&self, entry: &puffin::BlobMetadata) -> Result<Blob> {
         if let Some(codec) = &entry.compression_codec {
-            return Err(Error::unsupported(format!("segment blob compressed with {codec}")));
+            return Err(Error::unsupported(format!(
+                "segment blob compressed with {codec}"
+            )));
         }
         let range = puffin::blob_range(entry)?;
         if range.end > self.data.len() {
@@ -157,9 +193,15 @@ impl SegmentReader {
         }
         let data = self.data.slice(range);
         if entry.properties.get(BLOB_CHECKSUM_KEY) != Some(&blob_checksum(&entry.kind, &data)) {
-            return Err(Error::corrupt(format!("segment blob {} does not match its checksum", entry.kind)));
+            return Err(Error::corrupt(format!(
+                "segment blob {} does not match its checksum",
+                entry.kind
+            )));
         }
-        Ok(Blob { kind: entry.kind.clone(), data })
+        Ok(Blob {
+            kind: entry.kind.clone(),
+            data,
+        })
     }
 }
 
@@ -185,7 +227,9 @@ impl RowLayout {
         let mut end = 0u32;
         let mut starts = vec![0];
         for count in rows {
-            end = end.checked_add(count).ok_or_else(|| Error::corrupt("segment covers more than 4294967295 rows"))?;
+            end = end
+                .checked_add(count)
+                .ok_or_else(|| Error::corrupt("segment covers more than 4294967295 rows"))?;
             starts.push(end);
         }
         Ok(RowLayout { starts })
@@ -211,7 +255,10 @@ impl RowLayout {
 
     /// The file ordinal and row in the file of a row id; None beyond the last row.
     pub fn locate(&self, row: u32) -> Option<(usize, u32)> {
-        let file = self.starts.partition_point(|start| *start <= row).checked_sub(1)?;
+        let file = self
+            .starts
+            .partition_point(|start| *start <= row)
+            .checked_sub(1)?;
         let range = self.file_rows(file);
         range.contains(&row).then(|| (file, row - range.start))
     }
@@ -220,7 +267,8 @@ impl RowLayout {
     pub fn extract(&self, file: usize, rows: &RoaringBitmap) -> RoaringBitmap {
         let range = self.file_rows(file);
         let start = range.start;
-        RoaringBitmap::from_sorted_iter(rows.range(range).map(|row| row - start)).unwrap_or_default()
+        RoaringBitmap::from_sorted_iter(rows.range(range).map(|row| row - start))
+            .unwrap_or_default()
     }
 
     /// Rows in one file as segment rows; rows beyond the file's end are left out.

@@ -30,17 +30,28 @@ impl Random {
 }
 
 /// The truth value of a tree from that of its leaves.
-pub(crate) fn truth(predicate: &Predicate, leaf: &dyn Fn(&Predicate) -> Option<bool>) -> Option<bool> {
+pub(crate) fn truth(
+    predicate: &Predicate,
+    leaf: &dyn Fn(&Predicate) -> Option<bool>,
+) -> Option<bool> {
     match predicate {
         Predicate::Constant(value) => *value,
         Predicate::Not(part) => truth(part, leaf).map(|v| !v),
         Predicate::And(parts) => {
             let values: Vec<_> = parts.iter().map(|p| truth(p, leaf)).collect();
-            if values.contains(&Some(false)) { Some(false) } else { (!values.contains(&None)).then_some(true) }
+            if values.contains(&Some(false)) {
+                Some(false)
+            } else {
+                (!values.contains(&None)).then_some(true)
+            }
         }
         Predicate::Or(parts) => {
             let values: Vec<_> = parts.iter().map(|p| truth(p, leaf)).collect();
-            if values.contains(&Some(true)) { Some(true) } else { (!values.contains(&None)).then_some(false) }
+            if values.contains(&Some(true)) {
+                Some(true)
+            } else {
+                (!values.contains(&None)).then_some(false)
+            }
         }
         other => leaf(other),
     }

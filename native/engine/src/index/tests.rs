@@ -8,10 +8,20 @@ fn kind_known_is_found() {
 
 #[test]
 fn kind_announced_is_unsupported() {
-    for name in ["sorted", "primary_key", "bloom", "json_path", "ivf_pq", "csr_graph"] {
+    for name in [
+        "sorted",
+        "primary_key",
+        "bloom",
+        "json_path",
+        "ivf_pq",
+        "csr_graph",
+    ] {
         let error = kind(name).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
-        assert_eq!(error.message(), format!("index kind {name} is not available yet"));
+        assert_eq!(
+            error.message(),
+            format!("index kind {name} is not available yet")
+        );
     }
 }
 
@@ -19,5 +29,8 @@ fn kind_announced_is_unsupported() {
 fn kind_unknown_lists_known() {
     let error = kind("btree").err().unwrap();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
-    assert!(error.message().contains("btree") && error.message().contains("bitmap"), "{error}");
+    assert!(
+        error.message().contains("btree") && error.message().contains("bitmap"),
+        "{error}"
+    );
 }

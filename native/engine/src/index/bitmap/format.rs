@@ -56,14 +56,25 @@ pub(super) struct Encoder {
 
 impl Encoder {
     /// Starts with the NULL rows, ascending.
-    pub(super) fn new(key_type: KeyType, rows: u32, entry_count: usize, null_rows: &[u32]) -> Result<Encoder> {
+    pub(super) fn new(
+        key_type: KeyType,
+        rows: u32,
+        entry_count: usize,
+        null_rows: &[u32],
+    ) -> Result<Encoder> {
         let (code, parameter) = key_type.code();
-        let entry_count = u32::try_from(entry_count).map_err(|_| Error::internal("bitmap entry count overflows"))?;
+        let entry_count = u32::try_from(entry_count)
+            .map_err(|_| Error::internal("bitmap entry count overflows"))?;
         let mut dictionary = vec![code];
         dictionary.extend_from_slice(&parameter.to_le_bytes());
         dictionary.extend_from_slice(&rows.to_le_bytes());
         dictionary.extend_from_slice(&entry_count.to_le_bytes());
-        let mut encoder = Encoder { dictionary, postings: Vec::new(), last_key: Vec::new(), rows };
+        let mut encoder = Encoder {
+            dictionary,
+            postings: Vec::new(),
+            last_key: Vec::new(),
+            rows,
+        };
         encoder.put_posting(null_rows)?;
         Ok(encoder)
     }
@@ -88,7 +99,12 @@ impl Encoder {
     }
 
     fn put_key(&mut self, key: &[u8]) -> Result<()> {
-        let shared = self.last_key.iter().zip(key).take_while(|(a, b)| a == b).count();
+        let shared = self
+            .last_key
+            .iter()
+            .zip(key)
+            .take_while(|(a, b)| a == b)
+            .count();
         let rest = key.get(shared..).unwrap_or_default();
         put_varint(&mut self.dictionary, length_u64(shared)?);
         put_varint(&mut self.dictionary, length_u64(rest.len())?);
@@ -101,7 +117,10 @@ impl Encoder {
     fn put_posting(&mut self, rows: &[u32]) -> Result<()> {
         let start = self.postings.len();
         encode_posting(&mut self.postings, rows, self.rows)?;
-        put_varint(&mut self.dictionary, length_u64(self.postings.len() - start)?);
+        put_varint(
+            &mut self.dictionary,
+            length_u64(self.postings.len() - start)?,
+        );
         Ok(())
     }
 }
@@ -114,14 +133,18 @@ fn encode_posting(out: &mut Vec<u8>, rows: &[u32], row_count: u32) -> Result<()>
     if rows.last().is_some_and(|last| *last >= row_count) {
         return Err(Error::internal("bitmap row beyond the segment"));
     }
-    let mut bitmap = RoaringBitmap::from_sorted_iter(rows.iter().copied()).map_err(|_| not_ascending())?;
+    let mut bitmap =
+        RoaringBitmap::from_sorted_iter(rows.iter().copied()).map_err(|_| not_ascending())?;
     bitmap.optimize();
     if rows.len() <= GAP_ROWS_MAX {
         let start = out.len();
         out.push(TAG_GAPS);
         let mut next = 0u32;
         for row in rows {
-            put_varint(out, u64::from(row.checked_sub(next).ok_or_else(not_ascending)?));
+            put_varint(
+                out,
+                u64::from(row.checked_sub(next).ok_or_else(not_ascending)?),
+            );
             next = row + 1;
         }
         if out.len() - start <= bitmap.serialized_size() + 1 {
@@ -130,7 +153,9 @@ fn encode_posting(out: &mut Vec<u8>, rows: &[u32], row_count: u32) -> Result<()>
         out.truncate(start);
     }
     out.push(TAG_ROARING);
-    bitmap.serialize_into(out).map_err(|e| Error::internal("cannot encode a bitmap").caused_by(e))
+    bitmap
+        .serialize_into(out)
+        .map_err(|e| Error::internal("cannot encode a bitmap").caused_by(e))
 }
 
 /// The rows of one posting. Errors: Corrupt.
@@ -143,14 +168,18 @@ pub(super) fn decode_posting(data: &[u8], row_count: u32) -> Result<Posting> {
             let mut rows = Vec::with_capacity(rest.len().min(GAP_ROWS_MAX));
             let mut next = 0u64;
             while !rest.is_empty() {
-                let row = take_varint(&mut rest)?.checked_add(next).filter(|row| *row < u64::from(row_count)).ok_or_else(|| damaged("row out of range"))?;
+                let row = take_varint(&mut rest)?
+                    .checked_add(next)
+                    .filter(|row| *row < u64::from(row_count))
+                    .ok_or_else(|| damaged("row out of range"))?;
                 rows.push(u32::try_from(row).map_err(|_| damaged("row out of range"))?);
                 next = row + 1;
             }
             Ok(Posting::Rows(rows))
         }
         TAG_ROARING => {
-            let bitmap = RoaringBitmap::deserialize_from(&mut rest).map_err(|e| damaged("row set is not valid").caused_by(e))?;
+            let bitmap = RoaringBitmap::deserialize_from(&mut rest)
+                .map_err(|e| damaged("row set is not valid").caused_by(e))?;
             if !rest.is_empty() || bitmap.max().is_some_and(|max| max >= row_count) {
                 return Err(damaged("row set out of range"));
             }
@@ -201,21 +230,29 @@ impl Dictionary {
         let input = &mut data;
         let [code] = take_array::<1>(input)?;
         let parameter = i32::from_le_bytes(take_array(input)?);
-        let key_type = KeyType::from_code(code, parameter).ok_or_else(|| damaged("unknown key type"))?;
+        let key_type =
+            KeyType::from_code(code, parameter).ok_or_else(|| damaged("unknown key type"))?;
         if u32::from_le_bytes(take_array(input)?) != rows {
             return Err(damaged("row count differs from the segment's"));
         }
-        let entry_count = usize::try_from(u32::from_le_bytes(take_array(input)?)).map_err(|_| damaged("entry count out of bounds"))?;
+        let entry_count = usize::try_from(u32::from_le_bytes(take_array(input)?))
+            .map_err(|_| damaged("entry count out of bounds"))?;
         // An entry takes four bytes at least, which bounds the allocation by the input.
         if entry_count > ENTRY_COUNT_MAX || entry_count > input.len() / 4 {
             return Err(damaged("entry count out of bounds"));
         }
         let mut posting_end = 0;
         let null_posting = take_posting(input, &mut posting_end, postings_length)?;
-        let mut dictionary = Dictionary { key_type, null_posting, entries: Vec::with_capacity(entry_count), arena: Vec::new() };
+        let mut dictionary = Dictionary {
+            key_type,
+            null_posting,
+            entries: Vec::with_capacity(entry_count),
+            arena: Vec::new(),
+        };
         let mut last_key = 0..0;
         for _ in 0..entry_count {
-            let entry = dictionary.take_entry(input, last_key, &mut posting_end, postings_length)?;
+            let entry =
+                dictionary.take_entry(input, last_key, &mut posting_end, postings_length)?;
             last_key = entry.high.clone();
             dictionary.entries.push(entry);
         }
@@ -225,7 +262,13 @@ impl Dictionary {
         Ok(dictionary)
     }
 
-    fn take_entry(&mut self, input: &mut &[u8], last_key: Range<usize>, posting_end: &mut usize, postings_length: usize) -> Result<Entry> {
+    fn take_entry(
+        &mut self,
+        input: &mut &[u8],
+        last_key: Range<usize>,
+        posting_end: &mut usize,
+        postings_length: usize,
+    ) -> Result<Entry> {
         let span = match take_array::<1>(input)? {
             [0] => Span::Exact,
             [1] => Span::Closed,
@@ -233,31 +276,47 @@ impl Dictionary {
             _ => return Err(damaged("unknown entry")),
         };
         let low = self.take_key(input, last_key.clone())?;
-        let high = if span == Span::Exact { low.clone() } else { self.take_key(input, low.clone())? };
-        if self.arena_slice(&low) > self.arena_slice(&high) || (span == Span::Open && high.len() != KEY_LENGTH_MAX) {
+        let high = if span == Span::Exact {
+            low.clone()
+        } else {
+            self.take_key(input, low.clone())?
+        };
+        if self.arena_slice(&low) > self.arena_slice(&high)
+            || (span == Span::Open && high.len() != KEY_LENGTH_MAX)
+        {
             return Err(damaged("span is not valid"));
         }
         if let Some(previous) = self.entries.last() {
             let (last, low) = (self.arena_slice(&last_key), self.arena_slice(&low));
             // Values longer than a full key follow the value that is equal to it.
-            let follows = last < low || (last == low && span == Span::Open && previous.span != Span::Open);
+            let follows =
+                last < low || (last == low && span == Span::Open && previous.span != Span::Open);
             if !follows {
                 return Err(damaged("keys are not in order"));
             }
         }
-        Ok(Entry { span, low, high, posting: take_posting(input, posting_end, postings_length)? })
+        Ok(Entry {
+            span,
+            low,
+            high,
+            posting: take_posting(input, posting_end, postings_length)?,
+        })
     }
 
     fn take_key(&mut self, input: &mut &[u8], previous: Range<usize>) -> Result<Range<usize>> {
         let mut length = |max: usize| -> Result<usize> {
             let length = take_varint(input)?;
-            usize::try_from(length).ok().filter(|length| *length <= max).ok_or_else(|| damaged("key length out of bounds"))
+            usize::try_from(length)
+                .ok()
+                .filter(|length| *length <= max)
+                .ok_or_else(|| damaged("key length out of bounds"))
         };
         let shared = length(previous.len())?;
         let rest = length(KEY_LENGTH_MAX - shared.min(KEY_LENGTH_MAX))?;
         let rest = take(input, rest)?;
         let start = self.arena.len();
-        self.arena.extend_from_within(previous.start..previous.start + shared);
+        self.arena
+            .extend_from_within(previous.start..previous.start + shared);
         self.arena.extend_from_slice(rest);
         Ok(start..self.arena.len())
     }
@@ -278,7 +337,8 @@ impl Dictionary {
 
     /// The first entry for which `before` is false, given that it is true for all before it.
     pub(super) fn partition_point(&self, before: impl Fn(EntryView<'_>) -> bool) -> usize {
-        self.entries.partition_point(|entry| before(self.view(entry)))
+        self.entries
+            .partition_point(|entry| before(self.view(entry)))
     }
 
     /// One entry.
@@ -292,25 +352,41 @@ impl Dictionary {
     }
 
     fn view(&self, entry: &Entry) -> EntryView<'_> {
-        EntryView { span: entry.span, low: self.arena_slice(&entry.low), high: self.arena_slice(&entry.high) }
+        EntryView {
+            span: entry.span,
+            low: self.arena_slice(&entry.low),
+            high: self.arena_slice(&entry.high),
+        }
     }
 }
 
-fn take_posting(input: &mut &[u8], end: &mut usize, postings_length: usize) -> Result<Range<usize>> {
-    let length = usize::try_from(take_varint(input)?).map_err(|_| damaged("row set out of bounds"))?;
+fn take_posting(
+    input: &mut &[u8],
+    end: &mut usize,
+    postings_length: usize,
+) -> Result<Range<usize>> {
+    let length =
+        usize::try_from(take_varint(input)?).map_err(|_| damaged("row set out of bounds"))?;
     let start = *end;
-    *end = start.checked_add(length).filter(|end| *end <= postings_length).ok_or_else(|| damaged("row set out of bounds"))?;
+    *end = start
+        .checked_add(length)
+        .filter(|end| *end <= postings_length)
+        .ok_or_else(|| damaged("row set out of bounds"))?;
     Ok(start..*end)
 }
 
 fn take<'a>(input: &mut &'a [u8], length: usize) -> Result<&'a [u8]> {
-    let (taken, rest) = input.split_at_checked(length).ok_or_else(|| damaged("ends early"))?;
+    let (taken, rest) = input
+        .split_at_checked(length)
+        .ok_or_else(|| damaged("ends early"))?;
     *input = rest;
     Ok(taken)
 }
 
 fn take_array<const N: usize>(input: &mut &[u8]) -> Result<[u8; N]> {
-    take(input, N)?.try_into().map_err(|_| damaged("ends early"))
+    take(input, N)?
+        .try_into()
+        .map_err(|_| damaged("ends early"))
 }
 
 fn take_varint(input: &mut &[u8]) -> Result<u64> {

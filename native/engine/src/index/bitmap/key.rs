@@ -4,8 +4,8 @@
 
 use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
 use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type, Time64MicrosecondType, TimeUnit,
-    TimestampMicrosecondType,
+    ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type,
+    Int64Type, Time64MicrosecondType, TimeUnit, TimestampMicrosecondType,
 };
 
 use crate::error::{Error, Result};
@@ -76,7 +76,11 @@ impl KeyType {
             1 => KeyType::Boolean,
             2 => KeyType::Integer,
             3 => KeyType::Float,
-            4 => return i8::try_from(parameter).ok().map(|scale| KeyType::Decimal { scale }),
+            4 => {
+                return i8::try_from(parameter)
+                    .ok()
+                    .map(|scale| KeyType::Decimal { scale });
+            }
             5 => KeyType::Date,
             6 => KeyType::Time,
             7 => KeyType::Timestamp,
@@ -97,16 +101,25 @@ impl KeyType {
             (KeyType::Integer, Value::Long(v)) => integer_key(*v).to_vec(),
             (KeyType::Float, Value::Float(v)) => float_key(f64::from(*v)).to_vec(),
             (KeyType::Float, Value::Double(v)) => float_key(*v).to_vec(),
-            (KeyType::Decimal { scale }, Value::Decimal { unscaled, scale: literal_scale, .. }) if i16::from(scale) == i16::from(*literal_scale) => {
-                decimal_key(*unscaled).to_vec()
-            }
+            (
+                KeyType::Decimal { scale },
+                Value::Decimal {
+                    unscaled,
+                    scale: literal_scale,
+                    ..
+                },
+            ) if i16::from(scale) == i16::from(*literal_scale) => decimal_key(*unscaled).to_vec(),
             (KeyType::Date, Value::Date(v)) => integer_key(i64::from(*v)).to_vec(),
-            (KeyType::Time, Value::Time(v)) | (KeyType::Timestamp, Value::Timestamp(v)) | (KeyType::TimestampTz, Value::TimestampTz(v)) => {
-                integer_key(*v).to_vec()
-            }
+            (KeyType::Time, Value::Time(v))
+            | (KeyType::Timestamp, Value::Timestamp(v))
+            | (KeyType::TimestampTz, Value::TimestampTz(v)) => integer_key(*v).to_vec(),
             (KeyType::String, Value::String(v)) => v.as_bytes().to_vec(),
             (KeyType::Binary, Value::Binary(v)) => v.clone(),
-            (KeyType::Fixed { length }, Value::Fixed(v)) if usize::try_from(length) == Ok(v.len()) => v.clone(),
+            (KeyType::Fixed { length }, Value::Fixed(v))
+                if usize::try_from(length) == Ok(v.len()) =>
+            {
+                v.clone()
+            }
             (KeyType::Fixed { length: 16 }, Value::Uuid(v)) => v.to_vec(),
             _ => return None,
         })
@@ -134,12 +147,22 @@ pub(super) fn float_key(value: f64) -> [u8; 8] {
 }
 
 /// Calls `each` with every row's key, None for NULL. Errors: InvalidInput when the array is not of `key_type`.
-pub(super) fn for_each_key(array: &ArrayRef, key_type: KeyType, each: &mut dyn FnMut(Option<&[u8]>) -> Result<()>) -> Result<()> {
+pub(super) fn for_each_key(
+    array: &ArrayRef,
+    key_type: KeyType,
+    each: &mut dyn FnMut(Option<&[u8]>) -> Result<()>,
+) -> Result<()> {
     if KeyType::of(array.data_type()) != Some(key_type) {
-        return Err(Error::invalid_input(format!("bitmap index got a column of type {}, which is not the type it was defined on", array.data_type())));
+        return Err(Error::invalid_input(format!(
+            "bitmap index got a column of type {}, which is not the type it was defined on",
+            array.data_type()
+        )));
     }
     match array.data_type() {
-        DataType::Boolean => array.as_boolean().iter().try_for_each(|v| each(v.map(|v| [u8::from(v)]).as_ref().map(|key| key.as_slice()))),
+        DataType::Boolean => array
+            .as_boolean()
+            .iter()
+            .try_for_each(|v| each(v.map(|v| [u8::from(v)]).as_ref().map(|key| key.as_slice()))),
         DataType::Int32 => primitive::<Int32Type, 8>(array, |v| integer_key(i64::from(v)), each),
         DataType::Int64 => primitive::<Int64Type, 8>(array, integer_key, each),
         DataType::Float32 => primitive::<Float32Type, 8>(array, |v| float_key(f64::from(v)), each),
@@ -147,11 +170,18 @@ pub(super) fn for_each_key(array: &ArrayRef, key_type: KeyType, each: &mut dyn F
         DataType::Decimal128(_, _) => primitive::<Decimal128Type, 16>(array, decimal_key, each),
         DataType::Date32 => primitive::<Date32Type, 8>(array, |v| integer_key(i64::from(v)), each),
         DataType::Time64(_) => primitive::<Time64MicrosecondType, 8>(array, integer_key, each),
-        DataType::Timestamp(_, _) => primitive::<TimestampMicrosecondType, 8>(array, integer_key, each),
-        DataType::Utf8 => array.as_string::<i32>().iter().try_for_each(|v| each(v.map(str::as_bytes))),
+        DataType::Timestamp(_, _) => {
+            primitive::<TimestampMicrosecondType, 8>(array, integer_key, each)
+        }
+        DataType::Utf8 => array
+            .as_string::<i32>()
+            .iter()
+            .try_for_each(|v| each(v.map(str::as_bytes))),
         DataType::Binary => array.as_binary::<i32>().iter().try_for_each(each),
         DataType::FixedSizeBinary(_) => array.as_fixed_size_binary().iter().try_for_each(each),
-        other => Err(Error::internal(format!("bitmap index has no key for type {other}"))),
+        other => Err(Error::internal(format!(
+            "bitmap index has no key for type {other}"
+        ))),
     }
 }
 

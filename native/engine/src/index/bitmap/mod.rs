@@ -24,32 +24,57 @@ impl IndexKind for Bitmap {
         "bitmap"
     }
 
-    fn resolve(&self, fields: &[FieldRef], parameters: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>> {
+    fn resolve(
+        &self,
+        fields: &[FieldRef],
+        parameters: &BTreeMap<String, String>,
+    ) -> Result<BTreeMap<String, String>> {
         key_type(fields)?;
         match parameters.keys().next() {
-            Some(key) => Err(Error::invalid_input(format!("unknown option {key}; index kind bitmap has no options"))),
+            Some(key) => Err(Error::invalid_input(format!(
+                "unknown option {key}; index kind bitmap has no options"
+            ))),
             None => Ok(BTreeMap::new()),
         }
     }
 
-    fn builder(&self, _definition: &IndexDefinition, fields: &[FieldRef]) -> Result<Box<dyn IndexBuilder>> {
-        Ok(Box::new(writer::BitmapBuilder::new(key_type(fields)?, format::ENTRY_COUNT_TARGET)))
+    fn builder(
+        &self,
+        _definition: &IndexDefinition,
+        fields: &[FieldRef],
+    ) -> Result<Box<dyn IndexBuilder>> {
+        Ok(Box::new(writer::BitmapBuilder::new(
+            key_type(fields)?,
+            format::ENTRY_COUNT_TARGET,
+        )))
     }
 
     fn open(&self, definition: &IndexDefinition, blobs: &[Blob], rows: u32) -> Result<OpenIndex> {
         let [column] = definition.columns.as_slice() else {
-            return Err(Error::corrupt(format!("bitmap index {} is not defined on one column", definition.name)));
+            return Err(Error::corrupt(format!(
+                "bitmap index {} is not defined on one column",
+                definition.name
+            )));
         };
-        Ok(OpenIndex::Scalar(Arc::new(reader::BitmapReader::open(*column, blobs, rows)?)))
+        Ok(OpenIndex::Scalar(Arc::new(reader::BitmapReader::open(
+            *column, blobs, rows,
+        )?)))
     }
 }
 
 fn key_type(fields: &[FieldRef]) -> Result<KeyType> {
     let [field] = fields else {
-        return Err(Error::invalid_input(format!("index kind bitmap takes exactly one column, not {}", fields.len())));
+        return Err(Error::invalid_input(format!(
+            "index kind bitmap takes exactly one column, not {}",
+            fields.len()
+        )));
     };
     KeyType::of(field.data_type()).ok_or_else(|| {
-        Error::invalid_input(format!("index kind bitmap takes a column of a primitive type; {} is {}", field.name(), field.data_type()))
+        Error::invalid_input(format!(
+            "index kind bitmap takes a column of a primitive type; {} is {}",
+            field.name(),
+            field.data_type()
+        ))
     })
 }
 

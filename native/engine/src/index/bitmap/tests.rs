@@ -3,8 +3,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, FixedSizeBinaryArray, Float32Array, Float64Array, Int32Array, Int64Array,
-    RecordBatch, StringArray, Time64MicrosecondArray, TimestampMicrosecondArray,
+    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, FixedSizeBinaryArray,
+    Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    Time64MicrosecondArray, TimestampMicrosecondArray,
 };
 use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use bytes::Bytes;
@@ -21,11 +22,23 @@ use crate::index::testing::{Random, truth};
 use crate::index::{Blob, Bounds, IndexBuilder, IndexDefinition, IndexKind, OpenIndex};
 
 const COLUMN: i32 = 7;
-const OPS: [CompareOp; 6] = [CompareOp::Eq, CompareOp::NotEq, CompareOp::Lt, CompareOp::LtEq, CompareOp::Gt, CompareOp::GtEq];
+const OPS: [CompareOp; 6] = [
+    CompareOp::Eq,
+    CompareOp::NotEq,
+    CompareOp::Lt,
+    CompareOp::LtEq,
+    CompareOp::Gt,
+    CompareOp::GtEq,
+];
 const MATCHES: [MatchOp; 3] = [MatchOp::StartsWith, MatchOp::EndsWith, MatchOp::Contains];
 
 fn definition() -> IndexDefinition {
-    IndexDefinition { name: "c_bitmap".into(), kind: "bitmap".into(), columns: vec![COLUMN], parameters: BTreeMap::new() }
+    IndexDefinition {
+        name: "c_bitmap".into(),
+        kind: "bitmap".into(),
+        columns: vec![COLUMN],
+        parameters: BTreeMap::new(),
+    }
 }
 
 fn batch(array: ArrayRef) -> RecordBatch {
@@ -34,15 +47,24 @@ fn batch(array: ArrayRef) -> RecordBatch {
 }
 
 fn build(array: &ArrayRef, entry_count_target: usize, rows_per_batch: usize) -> Vec<Blob> {
-    let mut builder = Box::new(BitmapBuilder::new(KeyType::of(array.data_type()).unwrap(), entry_count_target));
+    let mut builder = Box::new(BitmapBuilder::new(
+        KeyType::of(array.data_type()).unwrap(),
+        entry_count_target,
+    ));
     for start in (0..array.len()).step_by(rows_per_batch) {
-        builder.add(&batch(array.slice(start, rows_per_batch.min(array.len() - start)))).unwrap();
+        builder
+            .add(&batch(
+                array.slice(start, rows_per_batch.min(array.len() - start)),
+            ))
+            .unwrap();
     }
     builder.finish().unwrap()
 }
 
 fn bounds(blobs: &[Blob], rows: usize, predicate: &Predicate) -> Option<Bounds> {
-    let OpenIndex::Scalar(index) = Bitmap.open(&definition(), blobs, rows as u32).unwrap() else { panic!("not scalar") };
+    let OpenIndex::Scalar(index) = Bitmap.open(&definition(), blobs, rows as u32).unwrap() else {
+        panic!("not scalar")
+    };
     let unanswered = std::cell::Cell::new(false);
     let bounds = evaluate(predicate, rows as u32, &|leaf| {
         let answer = index.leaf(leaf)?;
@@ -88,7 +110,9 @@ fn compare(a: &Value, b: &Value) -> Ordering {
 
 fn leaf_truth(predicate: &Predicate, value: Option<&Value>) -> Option<bool> {
     match predicate {
-        Predicate::Compare { op, value: literal, .. } => value.map(|v| {
+        Predicate::Compare {
+            op, value: literal, ..
+        } => value.map(|v| {
             let order = compare(v, literal);
             match op {
                 CompareOp::Eq => order.is_eq(),
@@ -104,9 +128,16 @@ fn leaf_truth(predicate: &Predicate, value: Option<&Value>) -> Option<bool> {
             (Some(v), Some(literal)) => compare(v, literal).is_eq(),
             _ => false,
         }),
-        Predicate::In { values, has_null, .. } => {
-            let hit = value.is_some_and(|v| values.iter().any(|literal| compare(v, literal).is_eq()));
-            if hit { Some(true) } else { (value.is_some() && !has_null).then_some(false) }
+        Predicate::In {
+            values, has_null, ..
+        } => {
+            let hit =
+                value.is_some_and(|v| values.iter().any(|literal| compare(v, literal).is_eq()));
+            if hit {
+                Some(true)
+            } else {
+                (value.is_some() && !has_null).then_some(false)
+            }
         }
         Predicate::IsNull { .. } => Some(value.is_none()),
         Predicate::IsNan { .. } => value.map(|v| number(v).unwrap().is_nan()),
@@ -122,14 +153,38 @@ fn leaf_truth(predicate: &Predicate, value: Option<&Value>) -> Option<bool> {
 
 /// Checks bounds against row by row evaluation; `exact` where the index must leave nothing open.
 fn check(blobs: &[Blob], values: &[Option<Value>], predicate: &Predicate, exact: bool) {
-    let got = bounds(blobs, values.len(), predicate).unwrap_or_else(|| panic!("unanswered {predicate:?}"));
-    let want: Vec<Option<bool>> = values.iter().map(|v| truth(predicate, &|leaf| leaf_truth(leaf, v.as_ref()))).collect();
-    let rows = |wanted: Option<bool>| -> RoaringBitmap { (0u32..).zip(&want).filter(|(_, v)| **v == wanted).map(|(row, _)| row).collect() };
-    assert!(got.sure.is_subset(&rows(Some(true))) && rows(Some(true)).is_subset(&got.maybe), "{predicate:?}\n{got:?}");
-    assert!(got.false_sure.is_subset(&rows(Some(false))) && got.nulls.is_subset(&rows(None)), "{predicate:?}\n{got:?}");
+    let got = bounds(blobs, values.len(), predicate)
+        .unwrap_or_else(|| panic!("unanswered {predicate:?}"));
+    let want: Vec<Option<bool>> = values
+        .iter()
+        .map(|v| truth(predicate, &|leaf| leaf_truth(leaf, v.as_ref())))
+        .collect();
+    let rows = |wanted: Option<bool>| -> RoaringBitmap {
+        (0u32..)
+            .zip(&want)
+            .filter(|(_, v)| **v == wanted)
+            .map(|(row, _)| row)
+            .collect()
+    };
+    assert!(
+        got.sure.is_subset(&rows(Some(true))) && rows(Some(true)).is_subset(&got.maybe),
+        "{predicate:?}\n{got:?}"
+    );
+    assert!(
+        got.false_sure.is_subset(&rows(Some(false))) && got.nulls.is_subset(&rows(None)),
+        "{predicate:?}\n{got:?}"
+    );
     if exact {
-        assert_eq!((&got.sure, &got.maybe), (&rows(Some(true)), &rows(Some(true))), "{predicate:?}");
-        assert_eq!((got.false_sure, got.nulls), (rows(Some(false)), rows(None)), "{predicate:?}");
+        assert_eq!(
+            (&got.sure, &got.maybe),
+            (&rows(Some(true)), &rows(Some(true))),
+            "{predicate:?}"
+        );
+        assert_eq!(
+            (got.false_sure, got.nulls),
+            (rows(Some(false)), rows(None)),
+            "{predicate:?}"
+        );
     }
 }
 
@@ -137,21 +192,55 @@ fn leaves(literals: &[Value]) -> Vec<Predicate> {
     let column = COLUMN;
     let mut all = vec![
         Predicate::IsNull { column },
-        Predicate::NullSafeEq { column, value: None },
-        Predicate::In { column, values: vec![], has_null: true },
-        Predicate::In { column, values: literals.to_vec(), has_null: false },
-        Predicate::In { column, values: literals.iter().step_by(2).cloned().collect(), has_null: true },
+        Predicate::NullSafeEq {
+            column,
+            value: None,
+        },
+        Predicate::In {
+            column,
+            values: vec![],
+            has_null: true,
+        },
+        Predicate::In {
+            column,
+            values: literals.to_vec(),
+            has_null: false,
+        },
+        Predicate::In {
+            column,
+            values: literals.iter().step_by(2).cloned().collect(),
+            has_null: true,
+        },
     ];
     for literal in literals {
-        all.extend(OPS.map(|op| Predicate::Compare { column, op, value: literal.clone() }));
-        all.push(Predicate::NullSafeEq { column, value: Some(literal.clone()) });
-        all.push(Predicate::In { column, values: vec![literal.clone()], has_null: false });
-        all.push(Predicate::In { column, values: vec![literal.clone(), literals[0].clone()], has_null: true });
+        all.extend(OPS.map(|op| Predicate::Compare {
+            column,
+            op,
+            value: literal.clone(),
+        }));
+        all.push(Predicate::NullSafeEq {
+            column,
+            value: Some(literal.clone()),
+        });
+        all.push(Predicate::In {
+            column,
+            values: vec![literal.clone()],
+            has_null: false,
+        });
+        all.push(Predicate::In {
+            column,
+            values: vec![literal.clone(), literals[0].clone()],
+            has_null: true,
+        });
         if number(literal).is_some() {
             all.push(Predicate::IsNan { column });
         }
         if let Value::String(pattern) = literal {
-            all.extend(MATCHES.map(|op| Predicate::Match { column, op, pattern: pattern.clone() }));
+            all.extend(MATCHES.map(|op| Predicate::Match {
+                column,
+                op,
+                pattern: pattern.clone(),
+            }));
         }
     }
     all
@@ -177,7 +266,15 @@ fn check_all(array: ArrayRef, values: &[Option<Value>], literals: &[Value], exac
 /// Rows in a shuffled order with repeats and NULLs.
 fn shuffled<T: Clone>(distinct: &[T]) -> Vec<Option<T>> {
     let mut random = Random(distinct.len() as u64);
-    (0..distinct.len() * 5 + 4).map(|_| if random.chance(5) { None } else { Some(random.pick(distinct).clone()) }).collect()
+    (0..distinct.len() * 5 + 4)
+        .map(|_| {
+            if random.chance(5) {
+                None
+            } else {
+                Some(random.pick(distinct).clone())
+            }
+        })
+        .collect()
 }
 
 fn optional<T: Clone>(rows: &[Option<T>], value: impl Fn(T) -> Value) -> Vec<Option<Value>> {
@@ -187,70 +284,206 @@ fn optional<T: Clone>(rows: &[Option<T>], value: impl Fn(T) -> Value) -> Vec<Opt
 #[test]
 fn bitmap_boolean_is_exact() {
     let rows = shuffled(&[true, false]);
-    check_all(Arc::new(BooleanArray::from(rows.clone())), &optional(&rows, Value::Boolean), &[Value::Boolean(true), Value::Boolean(false)], true);
+    check_all(
+        Arc::new(BooleanArray::from(rows.clone())),
+        &optional(&rows, Value::Boolean),
+        &[Value::Boolean(true), Value::Boolean(false)],
+        true,
+    );
 }
 
 #[test]
 fn bitmap_int_is_exact() {
     let rows = shuffled(&[i32::MIN, -5, -1, 0, 1, 7, 256, i32::MAX]);
     let literals = [i32::MIN, -6, -1, 0, 2, 256, i32::MAX].map(Value::Int);
-    check_all(Arc::new(Int32Array::from(rows.clone())), &optional(&rows, Value::Int), &literals, true);
+    check_all(
+        Arc::new(Int32Array::from(rows.clone())),
+        &optional(&rows, Value::Int),
+        &literals,
+        true,
+    );
 }
 
 #[test]
 fn bitmap_int_promoted_to_long_answers_long_literals() {
     let rows = shuffled(&[i32::MIN, -1, 0, 7, i32::MAX]);
-    let literals = [i64::MIN, i64::from(i32::MIN) - 1, -1, 0, 6, i64::from(i32::MAX) + 1, i64::MAX].map(Value::Long);
-    check_all(Arc::new(Int32Array::from(rows.clone())), &optional(&rows, Value::Int), &literals, true);
+    let literals = [
+        i64::MIN,
+        i64::from(i32::MIN) - 1,
+        -1,
+        0,
+        6,
+        i64::from(i32::MAX) + 1,
+        i64::MAX,
+    ]
+    .map(Value::Long);
+    check_all(
+        Arc::new(Int32Array::from(rows.clone())),
+        &optional(&rows, Value::Int),
+        &literals,
+        true,
+    );
 }
 
 #[test]
 fn bitmap_long_is_exact() {
     let rows = shuffled(&[i64::MIN, -1 << 40, -1, 0, 1, (1 << 53) + 1, i64::MAX]);
     let literals = [i64::MIN, -2, 0, 1 << 53, (1 << 53) + 1, i64::MAX].map(Value::Long);
-    check_all(Arc::new(Int64Array::from(rows.clone())), &optional(&rows, Value::Long), &literals, true);
+    check_all(
+        Arc::new(Int64Array::from(rows.clone())),
+        &optional(&rows, Value::Long),
+        &literals,
+        true,
+    );
 }
 
 #[test]
 fn bitmap_float_follows_postgresql() {
     let odd_nan = f32::from_bits(0xffc0_1234);
-    let rows = shuffled(&[f32::NAN, odd_nan, f32::NEG_INFINITY, f32::MIN, -1.5, -0.0, 0.0, f32::MIN_POSITIVE, 0.1, f32::INFINITY]);
-    let literals = [f32::NAN, -f32::NAN, f32::NEG_INFINITY, -1.5, -0.0, 0.0, 0.1, 3.0, f32::INFINITY].map(Value::Float);
-    check_all(Arc::new(Float32Array::from(rows.clone())), &optional(&rows, Value::Float), &literals, true);
+    let rows = shuffled(&[
+        f32::NAN,
+        odd_nan,
+        f32::NEG_INFINITY,
+        f32::MIN,
+        -1.5,
+        -0.0,
+        0.0,
+        f32::MIN_POSITIVE,
+        0.1,
+        f32::INFINITY,
+    ]);
+    let literals = [
+        f32::NAN,
+        -f32::NAN,
+        f32::NEG_INFINITY,
+        -1.5,
+        -0.0,
+        0.0,
+        0.1,
+        3.0,
+        f32::INFINITY,
+    ]
+    .map(Value::Float);
+    check_all(
+        Arc::new(Float32Array::from(rows.clone())),
+        &optional(&rows, Value::Float),
+        &literals,
+        true,
+    );
     let doubles = [0.1, f64::from(0.1f32), -1e300, 1e300, f64::NAN, -0.0].map(Value::Double);
-    check_all(Arc::new(Float32Array::from(rows.clone())), &optional(&rows, Value::Float), &doubles, true);
+    check_all(
+        Arc::new(Float32Array::from(rows.clone())),
+        &optional(&rows, Value::Float),
+        &doubles,
+        true,
+    );
 }
 
 #[test]
 fn bitmap_double_follows_postgresql() {
     let odd_nan = f64::from_bits(0xfff8_0000_0000_0001);
-    let rows = shuffled(&[f64::NAN, odd_nan, f64::NEG_INFINITY, -1e300, -0.0, 0.0, 5e-324, 0.1, f64::INFINITY]);
-    let literals = [f64::NAN, f64::NEG_INFINITY, -0.0, 0.0, -5e-324, 0.1, f64::INFINITY].map(Value::Double);
-    check_all(Arc::new(Float64Array::from(rows.clone())), &optional(&rows, Value::Double), &literals, true);
+    let rows = shuffled(&[
+        f64::NAN,
+        odd_nan,
+        f64::NEG_INFINITY,
+        -1e300,
+        -0.0,
+        0.0,
+        5e-324,
+        0.1,
+        f64::INFINITY,
+    ]);
+    let literals = [
+        f64::NAN,
+        f64::NEG_INFINITY,
+        -0.0,
+        0.0,
+        -5e-324,
+        0.1,
+        f64::INFINITY,
+    ]
+    .map(Value::Double);
+    check_all(
+        Arc::new(Float64Array::from(rows.clone())),
+        &optional(&rows, Value::Double),
+        &literals,
+        true,
+    );
 }
 
 #[test]
 fn bitmap_decimal_is_numeric() {
     let rows = shuffled(&[-(10i128.pow(37)), -1, 0, 1, 99, 10i128.pow(37)]);
-    let decimal = |unscaled| Value::Decimal { unscaled, precision: 38, scale: 2 };
-    let array = Decimal128Array::from(rows.clone()).with_precision_and_scale(38, 2).unwrap();
-    check_all(Arc::new(array), &optional(&rows, decimal), &[-(10i128.pow(37)), -2, 0, 98, 99, 10i128.pow(37)].map(decimal), true);
+    let decimal = |unscaled| Value::Decimal {
+        unscaled,
+        precision: 38,
+        scale: 2,
+    };
+    let array = Decimal128Array::from(rows.clone())
+        .with_precision_and_scale(38, 2)
+        .unwrap();
+    check_all(
+        Arc::new(array),
+        &optional(&rows, decimal),
+        &[-(10i128.pow(37)), -2, 0, 98, 99, 10i128.pow(37)].map(decimal),
+        true,
+    );
 }
 
 #[test]
 fn bitmap_date_and_time_types_are_exact() {
     let days = shuffled(&[i32::MIN, -1, 0, 20_000]);
-    check_all(Arc::new(Date32Array::from(days.clone())), &optional(&days, Value::Date), &[-2, -1, 0, 20_000].map(Value::Date), true);
+    check_all(
+        Arc::new(Date32Array::from(days.clone())),
+        &optional(&days, Value::Date),
+        &[-2, -1, 0, 20_000].map(Value::Date),
+        true,
+    );
     let micros = shuffled(&[0i64, 1, 86_399_999_999]);
     let literals = [-1i64, 0, 1, 2, 86_399_999_999];
-    check_all(Arc::new(Time64MicrosecondArray::from(micros.clone())), &optional(&micros, Value::Time), &literals.map(Value::Time), true);
+    check_all(
+        Arc::new(Time64MicrosecondArray::from(micros.clone())),
+        &optional(&micros, Value::Time),
+        &literals.map(Value::Time),
+        true,
+    );
     let local = TimestampMicrosecondArray::from(micros.clone());
-    check_all(Arc::new(local.clone()), &optional(&micros, Value::Timestamp), &literals.map(Value::Timestamp), true);
-    check_all(Arc::new(local.with_timezone("UTC")), &optional(&micros, Value::TimestampTz), &literals.map(Value::TimestampTz), true);
+    check_all(
+        Arc::new(local.clone()),
+        &optional(&micros, Value::Timestamp),
+        &literals.map(Value::Timestamp),
+        true,
+    );
+    check_all(
+        Arc::new(local.with_timezone("UTC")),
+        &optional(&micros, Value::TimestampTz),
+        &literals.map(Value::TimestampTz),
+        true,
+    );
 }
 
 fn texts() -> Vec<String> {
-    ["", " ", "  ", "a", "A", "ab", "abc", "ab ", "b", "é", "e\u{301}", "日本", "日本語", "\u{10ffff}", "\0", "a\0", "zz"].map(str::to_owned).to_vec()
+    [
+        "",
+        " ",
+        "  ",
+        "a",
+        "A",
+        "ab",
+        "abc",
+        "ab ",
+        "b",
+        "é",
+        "e\u{301}",
+        "日本",
+        "日本語",
+        "\u{10ffff}",
+        "\0",
+        "a\0",
+        "zz",
+    ]
+    .map(str::to_owned)
+    .to_vec()
 }
 
 #[test]
@@ -258,7 +491,12 @@ fn bitmap_string_is_exact_by_bytes() {
     let rows = shuffled(&texts());
     let mut literals: Vec<Value> = texts().into_iter().map(Value::String).collect();
     literals.extend(["aa", "本", "b\u{7f}", "\u{301}", "c"].map(|s| Value::String(s.into())));
-    check_all(Arc::new(StringArray::from(rows.clone())), &optional(&rows, Value::String), &literals, true);
+    check_all(
+        Arc::new(StringArray::from(rows.clone())),
+        &optional(&rows, Value::String),
+        &literals,
+        true,
+    );
 }
 
 #[test]
@@ -266,97 +504,257 @@ fn bitmap_long_string_stays_sound() {
     let long = |length: usize, end: &str| format!("{}{end}", "x".repeat(length));
     let mut distinct = texts();
     for length in [254, 255, 256, 257, 300] {
-        distinct.extend([long(length, ""), long(length, "a"), long(length, "é"), long(length, "z")]);
+        distinct.extend([
+            long(length, ""),
+            long(length, "a"),
+            long(length, "é"),
+            long(length, "z"),
+        ]);
     }
-    distinct.extend(["x".to_owned(), "y".to_owned(), format!("w{}", long(400, ""))]);
+    distinct.extend([
+        "x".to_owned(),
+        "y".to_owned(),
+        format!("w{}", long(400, "")),
+    ]);
     let rows = shuffled(&distinct);
     let mut literals: Vec<Value> = distinct.into_iter().map(Value::String).collect();
-    literals.extend([long(256, "0"), long(500, ""), long(255, "w"), "xx".into(), "xy".into()].map(Value::String));
-    check_all(Arc::new(StringArray::from(rows.clone())), &optional(&rows, Value::String), &literals, false);
+    literals.extend(
+        [
+            long(256, "0"),
+            long(500, ""),
+            long(255, "w"),
+            "xx".into(),
+            "xy".into(),
+        ]
+        .map(Value::String),
+    );
+    check_all(
+        Arc::new(StringArray::from(rows.clone())),
+        &optional(&rows, Value::String),
+        &literals,
+        false,
+    );
 }
 
 #[test]
 fn bitmap_binary_fixed_and_uuid_are_unsigned_bytes() {
-    let bytes: Vec<Vec<u8>> = vec![vec![], vec![0], vec![0, 0], vec![0x7f], vec![0x80], vec![0xff; 300], vec![0xff; 256]];
+    let bytes: Vec<Vec<u8>> = vec![
+        vec![],
+        vec![0],
+        vec![0, 0],
+        vec![0x7f],
+        vec![0x80],
+        vec![0xff; 300],
+        vec![0xff; 256],
+    ];
     let rows = shuffled(&bytes);
     let array = BinaryArray::from_iter(rows.iter());
-    let literals: Vec<Value> = bytes.into_iter().chain([vec![1]]).map(Value::Binary).collect();
-    check_all(Arc::new(array), &optional(&rows, Value::Binary), &literals, false);
+    let literals: Vec<Value> = bytes
+        .into_iter()
+        .chain([vec![1]])
+        .map(Value::Binary)
+        .collect();
+    check_all(
+        Arc::new(array),
+        &optional(&rows, Value::Binary),
+        &literals,
+        false,
+    );
 
     let ids = [[0u8; 16], [0x7f; 16], [0x80; 16], [0xff; 16]];
     let rows = shuffled(&ids);
-    let array: ArrayRef = Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(rows.iter().map(|v| v.map(|v| v.to_vec())), 16).unwrap());
-    check_all(array.clone(), &optional(&rows, Value::Uuid), &ids.map(Value::Uuid), true);
+    let array: ArrayRef = Arc::new(
+        FixedSizeBinaryArray::try_from_sparse_iter_with_size(
+            rows.iter().map(|v| v.map(|v| v.to_vec())),
+            16,
+        )
+        .unwrap(),
+    );
+    check_all(
+        array.clone(),
+        &optional(&rows, Value::Uuid),
+        &ids.map(Value::Uuid),
+        true,
+    );
     let fixed = |id: [u8; 16]| Value::Fixed(id.to_vec());
     check_all(array, &optional(&rows, fixed), &ids.map(fixed), true);
 }
 
 #[test]
 fn bitmap_empty_in_list_says_nothing_about_null() {
-    let blobs = build(&(Arc::new(Int32Array::from(vec![Some(1), None])) as ArrayRef), 10, 10);
-    let got = bounds(&blobs, 2, &Predicate::In { column: COLUMN, values: vec![], has_null: false }).unwrap();
-    assert_eq!(got, Bounds { false_sure: [0].into(), ..Bounds::default() });
+    let blobs = build(
+        &(Arc::new(Int32Array::from(vec![Some(1), None])) as ArrayRef),
+        10,
+        10,
+    );
+    let got = bounds(
+        &blobs,
+        2,
+        &Predicate::In {
+            column: COLUMN,
+            values: vec![],
+            has_null: false,
+        },
+    )
+    .unwrap();
+    assert_eq!(
+        got,
+        Bounds {
+            false_sure: [0].into(),
+            ..Bounds::default()
+        }
+    );
 }
 
 #[test]
 fn bitmap_does_not_answer_what_it_cannot() {
-    let blobs = build(&(Arc::new(Int32Array::from(vec![1, 2])) as ArrayRef), 10, 10);
+    let blobs = build(
+        &(Arc::new(Int32Array::from(vec![1, 2])) as ArrayRef),
+        10,
+        10,
+    );
     let other_column = Predicate::IsNull { column: COLUMN + 1 };
-    let other_type = Predicate::Compare { column: COLUMN, op: CompareOp::Eq, value: Value::Date(1) };
+    let other_type = Predicate::Compare {
+        column: COLUMN,
+        op: CompareOp::Eq,
+        value: Value::Date(1),
+    };
     let nan = Predicate::IsNan { column: COLUMN };
-    let text = Predicate::Match { column: COLUMN, op: MatchOp::Contains, pattern: "1".into() };
+    let text = Predicate::Match {
+        column: COLUMN,
+        op: MatchOp::Contains,
+        pattern: "1".into(),
+    };
     for predicate in [other_column, other_type, nan, text] {
         assert_eq!(bounds(&blobs, 2, &predicate), None, "{predicate:?}");
     }
-    let decimals: ArrayRef = Arc::new(Decimal128Array::from(vec![1]).with_precision_and_scale(9, 2).unwrap());
-    let scaled = Predicate::Compare { column: COLUMN, op: CompareOp::Eq, value: Value::Decimal { unscaled: 1, precision: 9, scale: 3 } };
+    let decimals: ArrayRef = Arc::new(
+        Decimal128Array::from(vec![1])
+            .with_precision_and_scale(9, 2)
+            .unwrap(),
+    );
+    let scaled = Predicate::Compare {
+        column: COLUMN,
+        op: CompareOp::Eq,
+        value: Value::Decimal {
+            unscaled: 1,
+            precision: 9,
+            scale: 3,
+        },
+    };
     assert_eq!(bounds(&build(&decimals, 10, 10), 1, &scaled), None);
 }
 
 #[test]
 fn bitmap_without_rows_or_values_answers() {
-    check_all(Arc::new(Int32Array::from(Vec::<i32>::new())), &[], &[Value::Int(1)], true);
-    check_all(Arc::new(StringArray::from(vec![None::<&str>; 5])), &[None, None, None, None, None], &[Value::String(String::new())], true);
+    check_all(
+        Arc::new(Int32Array::from(Vec::<i32>::new())),
+        &[],
+        &[Value::Int(1)],
+        true,
+    );
+    check_all(
+        Arc::new(StringArray::from(vec![None::<&str>; 5])),
+        &[None, None, None, None, None],
+        &[Value::String(String::new())],
+        true,
+    );
 }
 
 #[test]
 fn bitmap_of_many_distinct_values_stays_bounded_and_sound() {
     let rows = 300_000usize;
     let mut random = Random(1);
-    let numbers: Vec<i64> = (0..rows).map(|i| if i % 3 == 0 { 42 } else { (random.next() >> 20) as i64 }).collect();
+    let numbers: Vec<i64> = (0..rows)
+        .map(|i| {
+            if i % 3 == 0 {
+                42
+            } else {
+                (random.next() >> 20) as i64
+            }
+        })
+        .collect();
     let array: ArrayRef = Arc::new(Int64Array::from(numbers.clone()));
     let blobs = build(&array, 65_536, 8192);
     let size: usize = blobs.iter().map(|b| b.data.len()).sum();
     assert!(size < rows * 8, "{size}");
-    let OpenIndex::Scalar(index) = Bitmap.open(&definition(), &blobs, rows as u32).unwrap() else { panic!("not scalar") };
-    let equal = |value: i64| index.leaf(&Predicate::Compare { column: COLUMN, op: CompareOp::Eq, value: Value::Long(value) }).unwrap().unwrap();
+    let OpenIndex::Scalar(index) = Bitmap.open(&definition(), &blobs, rows as u32).unwrap() else {
+        panic!("not scalar")
+    };
+    let equal = |value: i64| {
+        index
+            .leaf(&Predicate::Compare {
+                column: COLUMN,
+                op: CompareOp::Eq,
+                value: Value::Long(value),
+            })
+            .unwrap()
+            .unwrap()
+    };
     let heavy = equal(42);
     assert!(heavy.is_exact());
     assert_eq!(heavy.sure.len(), rows as u64 / 3);
     for row in (1..rows).step_by(30_011).filter(|row| row % 3 != 0) {
         let got = equal(numbers[row]);
-        assert!(got.maybe.contains(row as u32) && got.maybe.len() < 20, "{}", got.maybe.len());
+        assert!(
+            got.maybe.contains(row as u32) && got.maybe.len() < 20,
+            "{}",
+            got.maybe.len()
+        );
     }
-    let below = index.leaf(&Predicate::Compare { column: COLUMN, op: CompareOp::Lt, value: Value::Long(1 << 42) }).unwrap().unwrap();
-    let want: RoaringBitmap = (0u32..).zip(&numbers).filter(|(_, n)| **n < 1 << 42).map(|(row, _)| row).collect();
-    assert!(below.sure.is_subset(&want) && want.is_subset(&below.maybe) && below.recheck().len() < 20);
+    let below = index
+        .leaf(&Predicate::Compare {
+            column: COLUMN,
+            op: CompareOp::Lt,
+            value: Value::Long(1 << 42),
+        })
+        .unwrap()
+        .unwrap();
+    let want: RoaringBitmap = (0u32..)
+        .zip(&numbers)
+        .filter(|(_, n)| **n < 1 << 42)
+        .map(|(row, _)| row)
+        .collect();
+    assert!(
+        below.sure.is_subset(&want) && want.is_subset(&below.maybe) && below.recheck().len() < 20
+    );
 }
 
 #[test]
 fn bitmap_of_random_rows_and_trees_is_sound() {
     for seed in 0..60 {
         let mut random = Random(seed);
-        let distinct: Vec<String> = (0..1 + random.below(40)).map(|_| "abé ".chars().cycle().skip(random.below(4)).take(random.below(5)).collect()).collect();
-        let values: Vec<Option<String>> = (0..random.below(2000)).map(|_| (!random.chance(7)).then(|| random.pick(&distinct).clone())).collect();
+        let distinct: Vec<String> = (0..1 + random.below(40))
+            .map(|_| {
+                "abé "
+                    .chars()
+                    .cycle()
+                    .skip(random.below(4))
+                    .take(random.below(5))
+                    .collect()
+            })
+            .collect();
+        let values: Vec<Option<String>> = (0..random.below(2000))
+            .map(|_| (!random.chance(7)).then(|| random.pick(&distinct).clone()))
+            .collect();
         let target = *random.pick(&[2, 7, 65_536]);
-        let blobs = build(&(Arc::new(StringArray::from(values.clone())) as ArrayRef), target, 512);
+        let blobs = build(
+            &(Arc::new(StringArray::from(values.clone())) as ArrayRef),
+            target,
+            512,
+        );
         let values = optional(&values, Value::String);
         for _ in 0..20 {
-            let literals: Vec<Value> = (0..3).map(|_| Value::String(random.pick(&distinct).clone())).collect();
+            let literals: Vec<Value> = (0..3)
+                .map(|_| Value::String(random.pick(&distinct).clone()))
+                .collect();
             let choices = leaves(&literals);
             let mut part = || random.pick(&choices).clone();
             let (a, b, c) = (part(), part(), part());
-            let tree = Predicate::Or(vec![Predicate::Not(Box::new(Predicate::And(vec![a, b]))), c]);
+            let tree = Predicate::Or(vec![
+                Predicate::Not(Box::new(Predicate::And(vec![a, b]))),
+                c,
+            ]);
             check(&blobs, &values, &tree, target > 100);
         }
     }
@@ -366,7 +764,12 @@ fn bitmap_of_random_rows_and_trees_is_sound() {
 fn bitmap_batching_does_not_change_bytes() {
     let rows = shuffled(&texts());
     let array: ArrayRef = Arc::new(StringArray::from(rows));
-    let bytes = |per_batch| build(&array, 5, per_batch).into_iter().map(|b| b.data).collect::<Vec<_>>();
+    let bytes = |per_batch| {
+        build(&array, 5, per_batch)
+            .into_iter()
+            .map(|b| b.data)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(bytes(1), bytes(1000));
 }
 
@@ -378,29 +781,52 @@ fn field(data_type: DataType) -> FieldRef {
 fn bitmap_definition_is_checked() {
     let int = field(DataType::Int32);
     let list = field(DataType::List(int.clone()));
-    assert_eq!(Bitmap.resolve(&[int.clone()], &BTreeMap::new()).unwrap(), BTreeMap::new());
+    assert_eq!(
+        Bitmap.resolve(&[int.clone()], &BTreeMap::new()).unwrap(),
+        BTreeMap::new()
+    );
     for fields in [vec![], vec![int.clone(), int.clone()], vec![list]] {
-        assert_eq!(Bitmap.resolve(&fields, &BTreeMap::new()).unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(
+            Bitmap
+                .resolve(&fields, &BTreeMap::new())
+                .unwrap_err()
+                .kind(),
+            ErrorKind::InvalidInput
+        );
     }
-    let error = Bitmap.resolve(&[int], &BTreeMap::from([("m".into(), "3".into())])).unwrap_err();
+    let error = Bitmap
+        .resolve(&[int], &BTreeMap::from([("m".into(), "3".into())]))
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert!(error.message().contains("unknown option m"), "{error}");
 }
 
 #[test]
 fn bitmap_builder_refuses_another_type() {
-    let mut builder = Bitmap.builder(&definition(), &[field(DataType::Int32)]).unwrap();
-    assert_eq!(builder.add(&batch(Arc::new(StringArray::from(vec!["a"])))).unwrap_err().kind(), ErrorKind::InvalidInput);
+    let mut builder = Bitmap
+        .builder(&definition(), &[field(DataType::Int32)])
+        .unwrap();
+    assert_eq!(
+        builder
+            .add(&batch(Arc::new(StringArray::from(vec!["a"]))))
+            .unwrap_err()
+            .kind(),
+        ErrorKind::InvalidInput
+    );
 }
 
 #[test]
 fn bitmap_damaged_bytes_are_corrupt_and_never_panic() {
     let rows = shuffled(&texts());
-    let array: ArrayRef = Arc::new(StringArray::from([rows.clone(), vec![Some("many".into()); 3000]].concat()));
+    let array: ArrayRef = Arc::new(StringArray::from(
+        [rows.clone(), vec![Some("many".into()); 3000]].concat(),
+    ));
     let blobs = build(&array, 6, 100);
     let literals: Vec<Value> = texts().into_iter().map(Value::String).collect();
     let probe = |blobs: &[Blob], rows: u32| -> crate::error::Result<()> {
-        let OpenIndex::Scalar(index) = Bitmap.open(&definition(), blobs, rows)? else { panic!("not scalar") };
+        let OpenIndex::Scalar(index) = Bitmap.open(&definition(), blobs, rows)? else {
+            panic!("not scalar")
+        };
         leaves(&literals[..4]).iter().try_for_each(|leaf| {
             let got = index.leaf(leaf)?.unwrap_or_default();
             assert!(got.sure.is_subset(&got.maybe) && got.maybe.max().is_none_or(|max| max < rows));
@@ -417,7 +843,8 @@ fn bitmap_damaged_bytes_are_corrupt_and_never_panic() {
             damaged
         };
         for sixteenth in 0..16 {
-            let error = probe(&with(data[..data.len() * sixteenth / 16].to_vec()), rows).unwrap_err();
+            let error =
+                probe(&with(data[..data.len() * sixteenth / 16].to_vec()), rows).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Corrupt);
         }
         for seed in 0..1500 {
@@ -430,12 +857,20 @@ fn bitmap_damaged_bytes_are_corrupt_and_never_panic() {
             if let Err(error) = probe(&with(bytes), rows) {
                 assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
             }
-            let noise = (0..random.below(100)).map(|_| random.next() as u8).collect();
+            let noise = (0..random.below(100))
+                .map(|_| random.next() as u8)
+                .collect();
             if let Err(error) = probe(&with(noise), rows) {
                 assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
             }
         }
     }
-    assert_eq!(probe(&blobs, rows + 1).unwrap_err().kind(), ErrorKind::Corrupt);
-    assert_eq!(probe(&blobs[..1], rows).unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(
+        probe(&blobs, rows + 1).unwrap_err().kind(),
+        ErrorKind::Corrupt
+    );
+    assert_eq!(
+        probe(&blobs[..1], rows).unwrap_err().kind(),
+        ErrorKind::Corrupt
+    );
 }

@@ -36,7 +36,14 @@ pub(super) struct BitmapBuilder {
 impl BitmapBuilder {
     /// Values share entries once there are more than `entry_count_target` of them.
     pub(super) fn new(key_type: KeyType, entry_count_target: usize) -> BitmapBuilder {
-        BitmapBuilder { key_type, entry_count_target, whole: HashMap::new(), prefixes: HashMap::new(), keys: Vec::new(), ordinals: Vec::new() }
+        BitmapBuilder {
+            key_type,
+            entry_count_target,
+            whole: HashMap::new(),
+            prefixes: HashMap::new(),
+            keys: Vec::new(),
+            ordinals: Vec::new(),
+        }
     }
 
     fn push(&mut self, value: Option<&[u8]>) -> Result<()> {
@@ -45,14 +52,18 @@ impl BitmapBuilder {
             Some(value) => self.ordinal(value)?,
         };
         if u32::try_from(self.ordinals.len() + 1).is_err() {
-            return Err(Error::resource_exhausted("a bitmap segment holds at most 4294967295 rows"));
+            return Err(Error::resource_exhausted(
+                "a bitmap segment holds at most 4294967295 rows",
+            ));
         }
         self.ordinals.push(ordinal);
         Ok(())
     }
 
     fn ordinal(&mut self, value: &[u8]) -> Result<u32> {
-        let prefix = value.get(..KEY_LENGTH_MAX).filter(|_| value.len() > KEY_LENGTH_MAX);
+        let prefix = value
+            .get(..KEY_LENGTH_MAX)
+            .filter(|_| value.len() > KEY_LENGTH_MAX);
         let (known, bytes) = match prefix {
             Some(prefix) => (&mut self.prefixes, prefix),
             None => (&mut self.whole, value),
@@ -60,10 +71,14 @@ impl BitmapBuilder {
         if let Some(ordinal) = known.get(bytes) {
             return Ok(*ordinal);
         }
-        let ordinal = u32::try_from(self.keys.len()).map_err(|_| Error::internal("bitmap key count overflows"))?;
+        let ordinal = u32::try_from(self.keys.len())
+            .map_err(|_| Error::internal("bitmap key count overflows"))?;
         let bytes: Arc<[u8]> = bytes.into();
         known.insert(bytes.clone(), ordinal);
-        self.keys.push(Key { bytes, is_prefix: prefix.is_some() });
+        self.keys.push(Key {
+            bytes,
+            is_prefix: prefix.is_some(),
+        });
         Ok(ordinal)
     }
 }
@@ -71,14 +86,18 @@ impl BitmapBuilder {
 impl IndexBuilder for BitmapBuilder {
     fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         let [column] = batch.columns() else {
-            return Err(Error::invalid_input(format!("bitmap index got {} columns instead of one", batch.num_columns())));
+            return Err(Error::invalid_input(format!(
+                "bitmap index got {} columns instead of one",
+                batch.num_columns()
+            )));
         };
         self.ordinals.reserve(batch.num_rows());
         for_each_key(column, self.key_type, &mut |value| self.push(value))
     }
 
     fn finish(self: Box<Self>) -> Result<Vec<Blob>> {
-        let rows = u32::try_from(self.ordinals.len()).map_err(|_| Error::internal("bitmap row count overflows"))?;
+        let rows = u32::try_from(self.ordinals.len())
+            .map_err(|_| Error::internal("bitmap row count overflows"))?;
         let (sorted, groups, null_rows) = group_rows(&self.keys, &self.ordinals)?;
         let bins = bin(&groups, self.entry_count_target);
         let mut encoder = Encoder::new(self.key_type, rows, bins.len(), &null_rows)?;
@@ -94,12 +113,23 @@ impl IndexBuilder for BitmapBuilder {
             };
             let mut entry_rows = groups.get(members).unwrap_or_default().concat();
             entry_rows.sort_unstable();
-            encoder.add(&NewEntry { span, low: &first.bytes, high: &last.bytes, rows: &entry_rows })?;
+            encoder.add(&NewEntry {
+                span,
+                low: &first.bytes,
+                high: &last.bytes,
+                rows: &entry_rows,
+            })?;
         }
         let (dictionary, postings) = encoder.finish();
         Ok(vec![
-            Blob { kind: DICTIONARY_KIND.to_owned(), data: Bytes::from(dictionary) },
-            Blob { kind: POSTINGS_KIND.to_owned(), data: Bytes::from(postings) },
+            Blob {
+                kind: DICTIONARY_KIND.to_owned(),
+                data: Bytes::from(dictionary),
+            },
+            Blob {
+                kind: POSTINGS_KIND.to_owned(),
+                data: Bytes::from(postings),
+            },
         ])
     }
 }
@@ -122,10 +152,16 @@ fn group_rows(keys: &[Key], ordinals: &[u32]) -> Result<Grouped> {
             null_rows.push(row);
             continue;
         }
-        let rank = usize::try_from(*ordinal).ok().and_then(|ordinal| ranks.get(ordinal)).ok_or_else(out_of_range)?;
+        let rank = usize::try_from(*ordinal)
+            .ok()
+            .and_then(|ordinal| ranks.get(ordinal))
+            .ok_or_else(out_of_range)?;
         groups.get_mut(*rank).ok_or_else(out_of_range)?.push(row);
     }
-    let sorted = order.iter().map(|ordinal| keys.get(*ordinal).cloned().ok_or_else(out_of_range)).collect::<Result<_>>()?;
+    let sorted = order
+        .iter()
+        .map(|ordinal| keys.get(*ordinal).cloned().ok_or_else(out_of_range))
+        .collect::<Result<_>>()?;
     Ok((sorted, groups, null_rows))
 }
 

@@ -1,29 +1,59 @@
 use std::collections::BTreeMap;
 
-use super::{FileIdentity, OverlayChange, OverlayManifest, ParsedOverlay, SegmentEntry, identity_path};
+use super::{
+    FileIdentity, OverlayChange, OverlayManifest, ParsedOverlay, SegmentEntry, identity_path,
+};
 use crate::error::ErrorKind;
 use crate::index::IndexDefinition;
 use crate::index::segment::CoveredFile;
 use crate::index::testing::Random;
 
 fn identity(path: &str) -> FileIdentity {
-    FileIdentity { path: path.into(), size: 10, record_count: 4, data_sequence_number: 1, file_sequence_number: 1 }
+    FileIdentity {
+        path: path.into(),
+        size: 10,
+        record_count: 4,
+        data_sequence_number: 1,
+        file_sequence_number: 1,
+    }
 }
 
 fn segment(name: &str, paths: &[&str]) -> SegmentEntry {
-    let files = paths.iter().map(|path| CoveredFile { identity: identity(path), rows: 4 }).collect();
-    SegmentEntry { name: name.into(), length: 9, checksum: "00".into(), files }
+    let files = paths
+        .iter()
+        .map(|path| CoveredFile {
+            identity: identity(path),
+            rows: 4,
+        })
+        .collect();
+    SegmentEntry {
+        name: name.into(),
+        length: 9,
+        checksum: "00".into(),
+        files,
+    }
 }
 
 fn definition(name: &str) -> IndexDefinition {
-    IndexDefinition { name: name.into(), kind: "bitmap".into(), columns: vec![1], parameters: BTreeMap::new() }
+    IndexDefinition {
+        name: name.into(),
+        kind: "bitmap".into(),
+        columns: vec![1],
+        parameters: BTreeMap::new(),
+    }
 }
 
 fn with_segments(segments: Vec<SegmentEntry>) -> OverlayManifest {
     OverlayManifest::new("uuid")
         .apply(&OverlayChange::AddIndex(definition("i")), 0)
         .unwrap()
-        .apply(&OverlayChange::AddSegments { definition: definition("i"), segments }, 0)
+        .apply(
+            &OverlayChange::AddSegments {
+                definition: definition("i"),
+                segments,
+            },
+            0,
+        )
         .unwrap()
 }
 
@@ -51,9 +81,16 @@ fn manifest_of_unknown_version_is_typed() {
 
 #[test]
 fn manifest_garbage_is_corrupt() {
-    let good = with_segments(vec![segment("a.bsdb_idx", &["data/1"])]).to_bytes().unwrap();
+    let good = with_segments(vec![segment("a.bsdb_idx", &["data/1"])])
+        .to_bytes()
+        .unwrap();
     for sixteenth in 0..16 {
-        assert_eq!(OverlayManifest::parse(&good[..good.len() * sixteenth / 16]).unwrap_err().kind(), ErrorKind::Corrupt);
+        assert_eq!(
+            OverlayManifest::parse(&good[..good.len() * sixteenth / 16])
+                .unwrap_err()
+                .kind(),
+            ErrorKind::Corrupt
+        );
     }
     for seed in 0..500 {
         let mut random = Random(seed);
@@ -64,19 +101,43 @@ fn manifest_garbage_is_corrupt() {
             assert_eq!(error.kind(), ErrorKind::Corrupt);
         }
     }
-    for text in ["", "null", "[]", "{}", r#"{"format-version":1}"#, r#"{"format-version":-1}"#] {
-        assert_eq!(OverlayManifest::parse(text.as_bytes()).unwrap_err().kind(), ErrorKind::Corrupt, "{text}");
+    for text in [
+        "",
+        "null",
+        "[]",
+        "{}",
+        r#"{"format-version":1}"#,
+        r#"{"format-version":-1}"#,
+    ] {
+        assert_eq!(
+            OverlayManifest::parse(text.as_bytes()).unwrap_err().kind(),
+            ErrorKind::Corrupt,
+            "{text}"
+        );
     }
 }
 
 #[test]
 fn manifest_segment_name_with_a_path_is_refused() {
     for name in ["../a", "a/b", "", ".a", "a\\b", "a\0"] {
-        let change = OverlayChange::AddSegments { definition: definition("i"), segments: vec![segment(name, &[])] };
+        let change = OverlayChange::AddSegments {
+            definition: definition("i"),
+            segments: vec![segment(name, &[])],
+        };
         assert!(with_segments(vec![]).apply(&change, 0).is_err(), "{name:?}");
     }
-    let text = String::from_utf8(with_segments(vec![segment("a.bsdb_idx", &[])]).to_bytes().unwrap()).unwrap();
-    assert_eq!(OverlayManifest::parse(text.replace("a.bsdb_idx", "../x").as_bytes()).unwrap_err().kind(), ErrorKind::Corrupt);
+    let text = String::from_utf8(
+        with_segments(vec![segment("a.bsdb_idx", &[])])
+            .to_bytes()
+            .unwrap(),
+    )
+    .unwrap();
+    assert_eq!(
+        OverlayManifest::parse(text.replace("a.bsdb_idx", "../x").as_bytes())
+            .unwrap_err()
+            .kind(),
+        ErrorKind::Corrupt
+    );
 }
 
 #[test]
@@ -84,7 +145,10 @@ fn coverage_uses_equal_identities_only() {
     let manifest = with_segments(vec![segment("a", &["1", "2", "3"])]);
     let mut overwritten = identity("2");
     overwritten.size += 1;
-    let coverage = manifest.coverage("i", &[identity("9"), identity("3"), overwritten, identity("1")]);
+    let coverage = manifest.coverage(
+        "i",
+        &[identity("9"), identity("3"), overwritten, identity("1")],
+    );
     assert_eq!(coverage.uncovered, [0, 2]);
     assert_eq!(coverage.segments.len(), 1);
     assert_eq!(coverage.segments[0].live_files, [Some(3), None, Some(1)]);
@@ -92,7 +156,11 @@ fn coverage_uses_equal_identities_only() {
 
 #[test]
 fn coverage_gives_each_file_to_one_segment() {
-    let manifest = with_segments(vec![segment("a", &["1"]), segment("b", &["1", "2"]), segment("c", &["2", "gone"])]);
+    let manifest = with_segments(vec![
+        segment("a", &["1"]),
+        segment("b", &["1", "2"]),
+        segment("c", &["2", "gone"]),
+    ]);
     let coverage = manifest.coverage("i", &[identity("1"), identity("2")]);
     assert!(coverage.uncovered.is_empty());
     assert_eq!(coverage.segments.len(), 1);
@@ -102,7 +170,8 @@ fn coverage_gives_each_file_to_one_segment() {
 
 #[test]
 fn coverage_of_a_file_that_is_live_twice_scans_one() {
-    let coverage = with_segments(vec![segment("a", &["1"])]).coverage("i", &[identity("1"), identity("1")]);
+    let coverage =
+        with_segments(vec![segment("a", &["1"])]).coverage("i", &[identity("1"), identity("1")]);
     assert_eq!(coverage.segments[0].live_files, [Some(0)]);
     assert_eq!(coverage.uncovered, [1]);
 }
@@ -116,12 +185,30 @@ fn coverage_of_unknown_index_is_empty() {
 
 #[test]
 fn changes_apply_on_a_concurrent_publishers_document() {
-    let mine = OverlayChange::AddSegments { definition: definition("i"), segments: vec![segment("a", &["1"])] };
-    let theirs = with_segments(vec![segment("b", &["2"])]).apply(&OverlayChange::AddIndex(definition("h")), 0).unwrap();
+    let mine = OverlayChange::AddSegments {
+        definition: definition("i"),
+        segments: vec![segment("a", &["1"])],
+    };
+    let theirs = with_segments(vec![segment("b", &["2"])])
+        .apply(&OverlayChange::AddIndex(definition("h")), 0)
+        .unwrap();
     let merged = theirs.apply(&mine, 0).unwrap();
-    let names: Vec<_> = merged.index("i").unwrap().segments.iter().map(|s| s.name.as_str()).collect();
+    let names: Vec<_> = merged
+        .index("i")
+        .unwrap()
+        .segments
+        .iter()
+        .map(|s| s.name.as_str())
+        .collect();
     assert_eq!(names, ["b", "a"]);
-    assert_eq!(merged.indexes.iter().map(|e| e.definition.name.as_str()).collect::<Vec<_>>(), ["h", "i"]);
+    assert_eq!(
+        merged
+            .indexes
+            .iter()
+            .map(|e| e.definition.name.as_str())
+            .collect::<Vec<_>>(),
+        ["h", "i"]
+    );
     assert_eq!(merged.apply(&mine, 0).unwrap(), merged);
 }
 
@@ -129,13 +216,35 @@ fn changes_apply_on_a_concurrent_publishers_document() {
 fn changes_without_ground_are_refused() {
     let manifest = with_segments(vec![segment("a", &["1"])]);
     let kind = |change: OverlayChange| manifest.apply(&change, 0).unwrap_err().kind();
-    assert_eq!(kind(OverlayChange::AddIndex(definition("i"))), ErrorKind::AlreadyExists);
-    assert_eq!(kind(OverlayChange::DropIndex("x".into())), ErrorKind::NotFound);
-    assert_eq!(kind(OverlayChange::AddSegments { definition: definition("x"), segments: vec![] }), ErrorKind::NotFound);
+    assert_eq!(
+        kind(OverlayChange::AddIndex(definition("i"))),
+        ErrorKind::AlreadyExists
+    );
+    assert_eq!(
+        kind(OverlayChange::DropIndex("x".into())),
+        ErrorKind::NotFound
+    );
+    assert_eq!(
+        kind(OverlayChange::AddSegments {
+            definition: definition("x"),
+            segments: vec![]
+        }),
+        ErrorKind::NotFound
+    );
     let mut anew = definition("i");
     anew.columns = vec![2];
-    assert_eq!(kind(OverlayChange::AddSegments { definition: anew, segments: vec![] }), ErrorKind::Conflict);
-    let replace = OverlayChange::ReplaceSegments { definition: definition("i"), removed: vec!["gone".into()], added: vec![] };
+    assert_eq!(
+        kind(OverlayChange::AddSegments {
+            definition: anew,
+            segments: vec![]
+        }),
+        ErrorKind::Conflict
+    );
+    let replace = OverlayChange::ReplaceSegments {
+        definition: definition("i"),
+        removed: vec!["gone".into()],
+        added: vec![],
+    };
     assert_eq!(kind(replace), ErrorKind::Conflict);
 }
 
@@ -148,13 +257,43 @@ fn replaced_segments_become_tombstones_until_they_return() {
         added: vec![segment("c", &["1", "2"])],
     };
     let replaced = manifest.apply(&replace, 77).unwrap();
-    let tombstones = |m: &OverlayManifest| m.tombstones.iter().map(|t| (t.name.clone(), t.replaced_at_ms)).collect::<Vec<_>>();
-    assert_eq!(tombstones(&replaced), [("a".to_owned(), 77), ("b".to_owned(), 77)]);
-    let again = replaced.apply(&OverlayChange::AddSegments { definition: definition("i"), segments: vec![segment("a", &["1"])] }, 99).unwrap();
+    let tombstones = |m: &OverlayManifest| {
+        m.tombstones
+            .iter()
+            .map(|t| (t.name.clone(), t.replaced_at_ms))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        tombstones(&replaced),
+        [("a".to_owned(), 77), ("b".to_owned(), 77)]
+    );
+    let again = replaced
+        .apply(
+            &OverlayChange::AddSegments {
+                definition: definition("i"),
+                segments: vec![segment("a", &["1"])],
+            },
+            99,
+        )
+        .unwrap();
     assert_eq!(tombstones(&again), [("b".to_owned(), 77)]);
-    let dropped = again.apply(&OverlayChange::DropIndex("i".into()), 100).unwrap();
-    assert_eq!(tombstones(&dropped), [("a".to_owned(), 100), ("b".to_owned(), 77), ("c".to_owned(), 100)]);
-    let forgotten = dropped.apply(&OverlayChange::ForgetTombstones(vec!["a".into(), "b".into()]), 101).unwrap();
+    let dropped = again
+        .apply(&OverlayChange::DropIndex("i".into()), 100)
+        .unwrap();
+    assert_eq!(
+        tombstones(&dropped),
+        [
+            ("a".to_owned(), 100),
+            ("b".to_owned(), 77),
+            ("c".to_owned(), 100)
+        ]
+    );
+    let forgotten = dropped
+        .apply(
+            &OverlayChange::ForgetTombstones(vec!["a".into(), "b".into()]),
+            101,
+        )
+        .unwrap();
     assert_eq!(tombstones(&forgotten), [("c".to_owned(), 100)]);
 }
 

@@ -12,22 +12,49 @@ use crate::index::{Blob, IndexDefinition};
 
 fn header() -> SegmentHeader {
     let file = |path: &str, rows: u32| CoveredFile {
-        identity: FileIdentity { path: path.into(), size: 100, record_count: rows.into(), data_sequence_number: 3, file_sequence_number: 3 },
+        identity: FileIdentity {
+            path: path.into(),
+            size: 100,
+            record_count: rows.into(),
+            data_sequence_number: 3,
+            file_sequence_number: 3,
+        },
         rows,
     };
     SegmentHeader {
-        definition: IndexDefinition { name: "c_bitmap".into(), kind: "bitmap".into(), columns: vec![4], parameters: BTreeMap::from([("b".into(), "1".into())]) },
+        definition: IndexDefinition {
+            name: "c_bitmap".into(),
+            kind: "bitmap".into(),
+            columns: vec![4],
+            parameters: BTreeMap::from([("b".into(), "1".into())]),
+        },
         table_uuid: "5c1a1f0e-0000-4000-8000-000000000001".into(),
-        files: vec![file("data/a.parquet", 5), file("data/ü \"b\".parquet", 0), file("s3://x/c.parquet", 7)],
+        files: vec![
+            file("data/a.parquet", 5),
+            file("data/ü \"b\".parquet", 0),
+            file("s3://x/c.parquet", 7),
+        ],
     }
 }
 
 fn blobs() -> Vec<Blob> {
-    vec![Blob { kind: "one".into(), data: Bytes::from_static(b"hello") }, Blob { kind: "two".into(), data: Bytes::from(vec![7; 300]) }]
+    vec![
+        Blob {
+            kind: "one".into(),
+            data: Bytes::from_static(b"hello"),
+        },
+        Blob {
+            kind: "two".into(),
+            data: Bytes::from(vec![7; 300]),
+        },
+    ]
 }
 
 fn same(a: &[Blob], b: &[Blob]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.kind == b.kind && a.data == b.data)
+    a.len() == b.len()
+        && a.iter()
+            .zip(b)
+            .all(|(a, b)| a.kind == b.kind && a.data == b.data)
 }
 
 #[test]
@@ -43,18 +70,26 @@ fn segment_written_reads_back() {
 
 #[test]
 fn segment_written_twice_has_equal_bytes() {
-    assert_eq!(write(&header(), blobs()).unwrap(), write(&header(), blobs()).unwrap());
+    assert_eq!(
+        write(&header(), blobs()).unwrap(),
+        write(&header(), blobs()).unwrap()
+    );
     let mut other = header();
     other.files.pop();
-    assert_ne!(write(&header(), blobs()).unwrap().name, write(&other, blobs()).unwrap().name);
+    assert_ne!(
+        write(&header(), blobs()).unwrap().name,
+        write(&other, blobs()).unwrap().name
+    );
 }
 
 #[test]
 fn segment_is_a_puffin_file() {
     let data = write(&header(), blobs()).unwrap().data;
     assert!(data.starts_with(b"PFA1") && data.ends_with(b"PFA1"));
-    let length = i32::from_le_bytes(data[data.len() - 12..data.len() - 8].try_into().unwrap()) as usize;
-    let footer: serde_json::Value = serde_json::from_slice(&data[data.len() - 12 - length..data.len() - 12]).unwrap();
+    let length =
+        i32::from_le_bytes(data[data.len() - 12..data.len() - 8].try_into().unwrap()) as usize;
+    let footer: serde_json::Value =
+        serde_json::from_slice(&data[data.len() - 12 - length..data.len() - 12]).unwrap();
     assert_eq!(footer["blobs"][1]["type"], "two");
     assert_eq!(footer["blobs"][1]["fields"], serde_json::json!([4]));
     assert_eq!(footer["blobs"][1]["snapshot-id"], -1);
@@ -66,9 +101,15 @@ fn segment_is_a_puffin_file() {
 fn segment_of_unknown_version_is_unsupported() {
     let text = serde_json::json!({"format-version": 2, "something": "else"}).to_string();
     let checksum = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()));
-    let properties = BTreeMap::from([("benostream.segment".to_owned(), text), ("benostream.segment-xxh3".to_owned(), checksum)]);
+    let properties = BTreeMap::from([
+        ("benostream.segment".to_owned(), text),
+        ("benostream.segment-xxh3".to_owned(), checksum),
+    ]);
     let data = puffin::write(Vec::new(), properties).unwrap();
-    assert_eq!(SegmentReader::open(data.into()).unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(
+        SegmentReader::open(data.into()).unwrap_err().kind(),
+        ErrorKind::Unsupported
+    );
 }
 
 #[test]
@@ -81,15 +122,22 @@ fn segment_of_too_many_rows_is_refused() {
 #[test]
 fn foreign_puffin_file_is_corrupt() {
     let data = puffin::write(Vec::new(), BTreeMap::new()).unwrap();
-    assert_eq!(SegmentReader::open(data.into()).unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(
+        SegmentReader::open(data.into()).unwrap_err().kind(),
+        ErrorKind::Corrupt
+    );
 }
 
 /// Opens damaged bytes: an error of the right kind, or what was written.
 fn check_damaged(data: Vec<u8>) {
-    let result = SegmentReader::open(data.into()).and_then(|reader| Ok((reader.header().clone(), reader.blobs()?)));
+    let result = SegmentReader::open(data.into())
+        .and_then(|reader| Ok((reader.header().clone(), reader.blobs()?)));
     match result {
         Ok((read, content)) => assert!(read == header() && same(&content, &blobs())),
-        Err(error) => assert!(matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported), "{error}"),
+        Err(error) => assert!(
+            matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported),
+            "{error}"
+        ),
     }
 }
 
@@ -98,7 +146,10 @@ fn segment_truncated_is_corrupt() {
     let data = write(&header(), blobs()).unwrap().data;
     for sixteenth in 0..16 {
         let cut = data[..data.len() * sixteenth / 16].to_vec();
-        assert_eq!(SegmentReader::open(cut.into()).unwrap_err().kind(), ErrorKind::Corrupt);
+        assert_eq!(
+            SegmentReader::open(cut.into()).unwrap_err().kind(),
+            ErrorKind::Corrupt
+        );
     }
 }
 
@@ -123,8 +174,12 @@ fn segment_with_random_damage_is_an_error_or_unchanged() {
             damaged[position] = random.next() as u8;
         }
         check_damaged(damaged);
-        let noise: Vec<u8> = (0..random.below(200)).map(|_| random.next() as u8).collect();
-        assert!(SegmentReader::open([b"PFA1".as_slice(), &noise, b"PFA1"].concat().into()).is_err());
+        let noise: Vec<u8> = (0..random.below(200))
+            .map(|_| random.next() as u8)
+            .collect();
+        assert!(
+            SegmentReader::open([b"PFA1".as_slice(), &noise, b"PFA1"].concat().into()).is_err()
+        );
     }
 }
 
@@ -141,11 +196,22 @@ fn blob_lengths_out_of_bounds_are_corrupt() {
         properties: BTreeMap::new(),
     };
     for (offset, length) in [(0, 0), (4, 1), (u64::MAX, 1), (4, u64::MAX), (1 << 40, 0)] {
-        let footer = puffin::Footer { blobs: vec![puffin::BlobMetadata { offset, length, ..good.clone() }], properties: BTreeMap::new() };
+        let footer = puffin::Footer {
+            blobs: vec![puffin::BlobMetadata {
+                offset,
+                length,
+                ..good.clone()
+            }],
+            properties: BTreeMap::new(),
+        };
         let payload = serde_json::to_vec(&footer).unwrap();
         let size = (payload.len() as i32).to_le_bytes();
         let data = [b"PFA1PFA1".as_slice(), &payload, &size, &[0; 4], b"PFA1"].concat();
-        assert_eq!(puffin::read_footer(&data).unwrap_err().kind(), ErrorKind::Corrupt, "{offset} {length}");
+        assert_eq!(
+            puffin::read_footer(&data).unwrap_err().kind(),
+            ErrorKind::Corrupt,
+            "{offset} {length}"
+        );
     }
 }
 
