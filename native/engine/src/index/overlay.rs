@@ -1,10 +1,13 @@
 //! The overlay's root document, `_overlay/manifest-<N>.json`: index definitions, the live segments of each, the
 //! last synced snapshot. Pure: parse, cover, change, encode. A file counts as covered only where its whole
-//! identity is equal, so a stale or foreign document can cost time but never rows. Opens no store.
+//! identity is equal, so a stale or foreign document can cost time but never rows; a checksum at the document's end
+//! keeps a damaged one from naming the wrong files. Opens no store.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
+
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::IndexDefinition;
 use super::segment::CoveredFile;
@@ -12,6 +15,9 @@ use crate::error::{Error, Result};
 
 /// The only format version of the document there is.
 pub const FORMAT_VERSION: u64 = 1;
+/// What follows the checksum's digits, which stand last in the document.
+const CHECKSUM_END: &str = "\"\n}";
+const CHECKSUM_DIGITS: usize = 16;
 
 /// Which bytes a data file holds, from the manifests alone. Holds no root, so that a copied overlay still works.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -193,6 +199,7 @@ impl OverlayManifest {
         if version != FORMAT_VERSION {
             return Ok(ParsedOverlay::UnknownVersion(version));
         }
+        check_document(data)?;
         let manifest: OverlayManifest = serde_json::from_slice(data).map_err(damaged)?;
         let mut names = HashSet::new();
         for entry in &manifest.indexes {
@@ -209,8 +216,23 @@ impl OverlayManifest {
 
     /// The document's bytes; equal documents give equal bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        serde_json::to_vec_pretty(self)
-            .map_err(|e| Error::internal("cannot encode an overlay manifest").caused_by(e))
+        #[derive(Serialize)]
+        #[serde(rename_all = "kebab-case")]
+        struct Document<'a> {
+            #[serde(flatten)]
+            manifest: &'a OverlayManifest,
+            document_xxh3: &'a str,
+        }
+        let document = Document {
+            manifest: self,
+            document_xxh3: "",
+        };
+        let mut data = serde_json::to_vec_pretty(&document)
+            .map_err(|e| Error::internal("cannot encode an overlay manifest").caused_by(e))?;
+        data.truncate(data.len().saturating_sub(CHECKSUM_END.len()));
+        let checksum = format!("{:016x}{CHECKSUM_END}", xxh3_64(&data));
+        data.extend_from_slice(checksum.as_bytes());
+        Ok(data)
     }
 
     /// The index of this name.
@@ -398,6 +420,20 @@ impl OverlayManifest {
                 replaced_at_ms,
             })
             .collect();
+    }
+}
+
+/// The checksum covers all bytes before its digits.
+fn check_document(data: &[u8]) -> Result<()> {
+    let digits_at = data.len().checked_sub(CHECKSUM_DIGITS + CHECKSUM_END.len());
+    let split = digits_at.and_then(|at| data.split_at_checked(at));
+    match split {
+        Some((text, end)) if end == format!("{:016x}{CHECKSUM_END}", xxh3_64(text)).as_bytes() => {
+            Ok(())
+        }
+        _ => Err(Error::corrupt(
+            "overlay manifest does not match its checksum",
+        )),
     }
 }
 

@@ -24,54 +24,54 @@ const ALIGNMENT: usize = 64;
 /// What the footer says about one blob.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct BlobMetadata {
+pub(super) struct BlobMetadata {
     /// Blob type.
     #[serde(rename = "type")]
-    pub kind: String,
+    pub(super) kind: String,
     /// Field ids the blob was computed from.
     #[serde(default)]
-    pub fields: Vec<i32>,
+    pub(super) fields: Vec<i32>,
     /// Always -1 in our files: a blob belongs to data files, not to a snapshot.
-    pub snapshot_id: i64,
+    pub(super) snapshot_id: i64,
     /// Always -1 in our files.
-    pub sequence_number: i64,
+    pub(super) sequence_number: i64,
     /// Byte position in the file.
-    pub offset: u64,
+    pub(super) offset: u64,
     /// Length in bytes.
-    pub length: u64,
+    pub(super) length: u64,
     /// Codec name, absent when the blob is stored as is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub compression_codec: Option<String>,
+    pub(super) compression_codec: Option<String>,
     /// Free properties.
     #[serde(default)]
-    pub properties: BTreeMap<String, String>,
+    pub(super) properties: BTreeMap<String, String>,
 }
 
 /// The footer of a Puffin file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Footer {
+pub(super) struct Footer {
     /// The blobs, in file order.
-    pub blobs: Vec<BlobMetadata>,
+    pub(super) blobs: Vec<BlobMetadata>,
     /// Properties of the file.
     #[serde(default)]
-    pub properties: BTreeMap<String, String>,
+    pub(super) properties: BTreeMap<String, String>,
 }
 
 /// A blob to write: type, field ids, properties and bytes.
 #[derive(Clone, Debug)]
-pub struct NewBlob {
+pub(super) struct NewBlob {
     /// Blob type.
-    pub kind: String,
+    pub(super) kind: String,
     /// Field ids the blob was computed from.
-    pub fields: Vec<i32>,
+    pub(super) fields: Vec<i32>,
     /// Free properties.
-    pub properties: BTreeMap<String, String>,
+    pub(super) properties: BTreeMap<String, String>,
     /// The bytes.
-    pub data: Bytes,
+    pub(super) data: Bytes,
 }
 
 /// Writes a whole file. Errors: ResourceExhausted beyond the format's limits.
-pub fn write(blobs: Vec<NewBlob>, properties: BTreeMap<String, String>) -> Result<Vec<u8>> {
+pub(super) fn write(blobs: Vec<NewBlob>, properties: BTreeMap<String, String>) -> Result<Vec<u8>> {
     if blobs.len() > BLOB_COUNT_MAX {
         return Err(Error::resource_exhausted(format!(
             "a puffin file holds at most {BLOB_COUNT_MAX} blobs, not {}",
@@ -124,7 +124,7 @@ pub fn write(blobs: Vec<NewBlob>, properties: BTreeMap<String, String>) -> Resul
 }
 
 /// Reads the footer of a whole file. Errors: Corrupt for damaged bytes, Unsupported for a compressed footer.
-pub fn read_footer(file: &[u8]) -> Result<Footer> {
+pub(super) fn read_footer(file: &[u8]) -> Result<Footer> {
     let tail_start = file
         .len()
         .checked_sub(TAIL_LENGTH)
@@ -176,7 +176,7 @@ pub fn read_footer(file: &[u8]) -> Result<Footer> {
 }
 
 /// Where a blob lies in its file.
-pub fn blob_range(blob: &BlobMetadata) -> Result<Range<usize>> {
+pub(super) fn blob_range(blob: &BlobMetadata) -> Result<Range<usize>> {
     let start = usize::try_from(blob.offset).map_err(|_| damaged("blob offset out of bounds"))?;
     let length = usize::try_from(blob.length).map_err(|_| damaged("blob length out of bounds"))?;
     let end = start

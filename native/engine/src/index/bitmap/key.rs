@@ -139,7 +139,7 @@ pub(super) fn float_key(value: f64) -> [u8; 8] {
     const SIGN: u64 = 1 << 63;
     let bits = match value {
         v if v.is_nan() => 0x7ff8_0000_0000_0000,
-        v if v == 0.0 => 0,
+        0.0 => 0,
         v => v.to_bits(),
     };
     let ordered = if bits & SIGN == 0 { bits | SIGN } else { !bits };

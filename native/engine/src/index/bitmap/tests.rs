@@ -18,6 +18,8 @@ use crate::error::ErrorKind;
 use crate::iceberg::predicate::{CompareOp, MatchOp, Predicate};
 use crate::iceberg::value::Value;
 use crate::index::bounds::evaluate;
+use crate::index::overlay::FileIdentity;
+use crate::index::segment::{CoveredFile, SegmentHeader, SegmentReader, write};
 use crate::index::testing::{Random, truth};
 use crate::index::{Blob, Bounds, IndexBuilder, IndexDefinition, IndexKind, OpenIndex};
 
@@ -872,5 +874,105 @@ fn bitmap_damaged_bytes_are_corrupt_and_never_panic() {
     assert_eq!(
         probe(&blobs[..1], rows).unwrap_err().kind(),
         ErrorKind::Corrupt
+    );
+}
+
+fn hex(data: &[u8]) -> String {
+    data.chunks(32)
+        .map(|line| {
+            line.iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect::<String>()
+                + "\n"
+        })
+        .collect()
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    let digits: String = text.split_whitespace().collect();
+    (0..digits.len())
+        .step_by(2)
+        .map(|i| u8::from_str_radix(&digits[i..i + 2], 16).unwrap())
+        .collect()
+}
+
+fn golden_rows() -> Vec<Option<String>> {
+    let long = "x".repeat(257);
+    let rows = [
+        Some("b"),
+        None,
+        Some("a"),
+        Some("ab"),
+        Some(""),
+        Some(long.as_str()),
+        Some("a"),
+    ];
+    let few = rows.map(|v| v.map(str::to_owned)).to_vec();
+    [few, vec![Some("many".to_owned()); 2000]].concat()
+}
+
+#[test]
+fn bitmap_segment_golden_bytes_are_kept() {
+    let values = golden_rows();
+    let identity = FileIdentity {
+        path: "data/a.parquet".into(),
+        size: 900,
+        record_count: 2007,
+        data_sequence_number: 1,
+        file_sequence_number: 1,
+    };
+    let header = SegmentHeader {
+        definition: definition(),
+        table_uuid: "5c1a1f0e-0000-4000-8000-000000000001".into(),
+        files: vec![CoveredFile {
+            identity,
+            rows: 2007,
+        }],
+    };
+    let blobs = build(
+        &(Arc::new(StringArray::from(values.clone())) as ArrayRef),
+        65_536,
+        100,
+    );
+    let written = write(&header, blobs).unwrap();
+    let golden = include_str!("../../../tests/golden/bitmap-segment-v1.hex");
+    assert_eq!(hex(&written.data), golden);
+
+    let reader = SegmentReader::open(unhex(golden).into()).unwrap();
+    assert_eq!(reader.header(), &header);
+    let literals = ["", "a", "ab", "many", "x"].map(|s| Value::String(s.into()));
+    for predicate in leaves(&literals) {
+        check(
+            &reader.blobs().unwrap(),
+            &optional(&values, Value::String),
+            &predicate,
+            false,
+        );
+    }
+}
+
+#[test]
+fn bitmap_coarse_float_golden_bytes_are_kept() {
+    let values = [
+        Some(f64::NAN),
+        Some(-0.0),
+        None,
+        Some(1.5),
+        Some(-2.0),
+        Some(0.0),
+        Some(f64::INFINITY),
+    ];
+    let blobs = build(
+        &(Arc::new(Float64Array::from(values.to_vec())) as ArrayRef),
+        3,
+        100,
+    );
+    let text: String = blobs
+        .iter()
+        .map(|blob| format!("{}\n{}", blob.kind, hex(&blob.data)))
+        .collect();
+    assert_eq!(
+        text,
+        include_str!("../../../tests/golden/bitmap-float-v1.txt")
     );
 }
