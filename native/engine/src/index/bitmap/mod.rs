@@ -79,4 +79,6 @@ fn key_type(fields: &[FieldRef]) -> Result<KeyType> {
 }
 
 #[cfg(test)]
+mod oracle;
+#[cfg(test)]
 mod tests;
