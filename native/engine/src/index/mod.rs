@@ -161,12 +161,12 @@ pub struct TextQuery {
 }
 
 /// Kinds that users may name and that have no implementation yet.
-const ANNOUNCED_KINDS: [&str; 13] = [
+const ANNOUNCED_KINDS: &[&str] = &[
     "sorted", "primary_key", "bloom", "json_path", "bm25", "hnsw_tq8", "hnsw_tq4", "hnsw_pq", "ivf", "ivf_pq", "ivf_tq8", "ivf_tq4", "csr_graph",
 ];
 
 /// The kinds that can be built.
-static KINDS: [&dyn IndexKind; 2] = [&bitmap::Bitmap, &hnsw::HnswKind::new()];
+static KINDS: &[&dyn IndexKind] = &[&bitmap::Bitmap, &hnsw::HnswKind::new()];
 
 /// The index kind of this name. Errors: Unsupported for a kind that is not available yet, InvalidInput
 /// with the list of kinds for any other name.
