@@ -7,6 +7,7 @@ import com.benostreamdb.arrow.ArrowSchemaReader;
 import com.benostreamdb.memory.NativeMemory;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
 
 /**
  * Reads one split, batch by batch. {@link #next} belongs to one thread; {@link #cancel} and {@link
@@ -92,6 +93,14 @@ public final class SplitReader implements AutoCloseable {
    * ends the wait with kind CANCELLED. The batch is valid until the next call or the close.
    */
   public ArrowBatch next() {
+    return next(() -> false);
+  }
+
+  /**
+   * As {@link #next()}; ends with kind CANCELLED also when {@code stop}, asked in each slice, says
+   * so.
+   */
+  public ArrowBatch next(BooleanSupplier stop) {
     while (true) {
       batchLock.lock();
       try {
@@ -104,7 +113,7 @@ public final class SplitReader implements AutoCloseable {
       } finally {
         batchLock.unlock();
       }
-      if (Thread.currentThread().isInterrupted()) {
+      if (Thread.currentThread().isInterrupted() || stop.getAsBoolean()) {
         throw new BenoStreamException(Kind.CANCELLED, "reading was interrupted");
       }
     }

@@ -2,6 +2,7 @@ package com.benostreamdb.arrow;
 
 import com.benostreamdb.Column;
 import com.benostreamdb.ColumnType;
+import java.io.Serializable;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
@@ -24,7 +25,8 @@ public record ArrowField(
     int scale,
     boolean nullable,
     Map<String, String> metadata,
-    List<ArrowField> children) {
+    List<ArrowField> children)
+    implements Serializable {
 
   /** Metadata key of the Iceberg field id. */
   public static final String FIELD_ID = "PARQUET:field_id";
@@ -70,8 +72,7 @@ public record ArrowField(
       return of(type.children());
     }
     return List.of(
-        new ArrowField(
-            "key_value", ArrowType.STRUCT, 0, 0, false, Map.of(), of(type.children())));
+        new ArrowField("key_value", ArrowType.STRUCT, 0, 0, false, Map.of(), of(type.children())));
   }
 
   private static ArrowType arrowType(ColumnType.Kind kind, String column) {

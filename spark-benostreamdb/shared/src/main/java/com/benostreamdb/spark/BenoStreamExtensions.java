@@ -1,0 +1,20 @@
+package com.benostreamdb.spark;
+
+import org.apache.spark.sql.SparkSessionExtensions;
+import scala.runtime.AbstractFunction1;
+import scala.runtime.BoxedUnit;
+
+/**
+ * The session extension ({@code spark.sql.extensions}): the table functions {@code vector_search}
+ * and {@code bm25_search}.
+ */
+public final class BenoStreamExtensions
+    extends AbstractFunction1<SparkSessionExtensions, BoxedUnit> {
+  @Override
+  public BoxedUnit apply(SparkSessionExtensions extensions) {
+    SparkCompat.injectTableFunction(
+        extensions, VectorSearchFunction.NAME, VectorSearchFunction::plan);
+    SparkCompat.injectTableFunction(extensions, TextSearchFunction.NAME, TextSearchFunction::plan);
+    return BoxedUnit.UNIT;
+  }
+}

@@ -1,0 +1,91 @@
+package com.benostreamdb.spark;
+
+import java.time.Instant;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.SupportsCatalogOptions;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.sources.DataSourceRegister;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * {@code format("benostream")}: a path with a slash is a location, else it is an identifier of one
+ * of our catalogs. Locations belong to a catalog of this connector's own, which needs no settings.
+ */
+public final class BenoStreamSource implements DataSourceRegister, SupportsCatalogOptions {
+  /** The catalog of locations. */
+  static final String PATH_CATALOG = "default_benostream";
+
+  private static final String PATH = "path";
+  private static final List<String> VERSIONS = List.of("snapshot-id", "branch", "tag");
+
+  @Override
+  public String shortName() {
+    return "benostream";
+  }
+
+  @Override
+  public StructType inferSchema(CaseInsensitiveStringMap options) {
+    // Spark loads tables through the catalog that extractCatalog names.
+    return null;
+  }
+
+  @Override
+  public Transform[] inferPartitioning(CaseInsensitiveStringMap options) {
+    return new Transform[0];
+  }
+
+  @Override
+  public Table getTable(
+      StructType schema, Transform[] partitioning, Map<String, String> properties) {
+    throw Failures.unsupported("tables of benostream are loaded through a catalog");
+  }
+
+  @Override
+  public boolean supportsExternalMetadata() {
+    return true;
+  }
+
+  @Override
+  public String extractCatalog(CaseInsensitiveStringMap options) {
+    return TableResolver.resolve(path(options)).catalog();
+  }
+
+  @Override
+  public Identifier extractIdentifier(CaseInsensitiveStringMap options) {
+    Identifier identifier = TableResolver.resolve(path(options)).identifier();
+    return new TableIdentifier(
+        identifier.namespace(), identifier.name(), options.asCaseSensitiveMap());
+  }
+
+  @Override
+  public Optional<String> extractTimeTravelVersion(CaseInsensitiveStringMap options) {
+    return VERSIONS.stream().filter(options::containsKey).map(options::get).findFirst();
+  }
+
+  @Override
+  public Optional<String> extractTimeTravelTimestamp(CaseInsensitiveStringMap options) {
+    String millis = options.get("as-of-timestamp");
+    if (millis == null) {
+      return Optional.empty();
+    }
+    try {
+      return Optional.of(Instant.ofEpochMilli(Long.parseLong(millis)).toString());
+    } catch (NumberFormatException e) {
+      throw Failures.invalidInput(
+          "as-of-timestamp is a number of milliseconds, not '" + millis + "'");
+    }
+  }
+
+  private static String path(CaseInsensitiveStringMap options) {
+    String path = options.get(PATH);
+    if (path == null || path.isEmpty()) {
+      throw Failures.invalidInput("format(\"benostream\") needs a path or an identifier");
+    }
+    return path;
+  }
+}

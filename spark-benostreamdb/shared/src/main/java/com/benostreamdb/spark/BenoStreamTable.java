@@ -1,0 +1,193 @@
+package com.benostreamdb.spark;
+
+import com.benostreamdb.Column;
+import com.benostreamdb.CommitRequest;
+import com.benostreamdb.TableDescription;
+import java.util.EnumSet;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.TreeMap;
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
+import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.SupportsRowLevelOperations;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.catalog.TruncatableTable;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.RowLevelOperationBuilder;
+import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/** A table as Spark sees it. Its schema is that of the snapshot it was loaded at. */
+final class BenoStreamTable
+    implements SupportsRead,
+        SupportsWrite,
+        SupportsMetadataColumns,
+        SupportsRowLevelOperations,
+        TruncatableTable {
+  private final com.benostreamdb.Table loaded;
+  private final TableDescription description;
+  private final String catalogName;
+  private final TreeMap<String, String> options;
+  private final boolean pinned;
+
+  private BenoStreamTable(
+      com.benostreamdb.Table loaded,
+      String catalogName,
+      Map<String, String> options,
+      boolean pinned) {
+    this.loaded = loaded;
+    this.description = loaded.describe();
+    this.catalogName = catalogName;
+    this.options = new TreeMap<>(options);
+    this.pinned = pinned;
+  }
+
+  /** A table that each statement reads at its newest snapshot. */
+  static BenoStreamTable newest(
+      com.benostreamdb.Table loaded, String catalogName, Map<String, String> options) {
+    return new BenoStreamTable(loaded, catalogName, options, false);
+  }
+
+  /** A table at one snapshot, read-only. */
+  static BenoStreamTable pinned(
+      com.benostreamdb.Table loaded, String catalogName, Map<String, String> options) {
+    return new BenoStreamTable(loaded, catalogName, options, true);
+  }
+
+  TableDescription description() {
+    return description;
+  }
+
+  TreeMap<String, String> options() {
+    return options;
+  }
+
+  /** The snapshot that the current statement reads. */
+  com.benostreamdb.Table snapshot() {
+    if (pinned) {
+      return loaded;
+    }
+    List<Object> key = List.of(options, description.name());
+    return StatementPins.pin(key, loaded::refresh);
+  }
+
+  @Override
+  public String name() {
+    return description.name().location().isEmpty()
+        ? catalogName + "." + description.name()
+        : description.name().location();
+  }
+
+  @Override
+  public StructType schema() {
+    return SparkTypes.toSpark(description.columns());
+  }
+
+  @Override
+  public Map<String, String> properties() {
+    Map<String, String> result = new HashMap<>(description.properties());
+    result.put("provider", "benostream");
+    result.put("location", description.location());
+    result.put("format-version", Integer.toString(description.formatVersion()));
+    description.snapshotId().ifPresent(id -> result.put("current-snapshot-id", "" + id));
+    return result;
+  }
+
+  @Override
+  public Set<TableCapability> capabilities() {
+    return EnumSet.of(
+        TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE);
+  }
+
+  @Override
+  public MetadataColumn[] metadataColumns() {
+    return MetadataColumns.all();
+  }
+
+  @Override
+  public ScanBuilder newScanBuilder(CaseInsensitiveStringMap readOptions) {
+    return new BenoStreamScanBuilder(this, snapshot(), ReadOptions.of(readOptions));
+  }
+
+  @Override
+  public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    requireWritable();
+    requireRowsWritable();
+    return new BenoStreamWriteBuilder(this, loaded, info);
+  }
+
+  @Override
+  public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {
+    requireWritable();
+    for (Column column : description.columns()) {
+      if (MetadataColumns.isReserved(column.name())) {
+        throw Failures.unsupported(
+            "rows of "
+                + name()
+                + " cannot be changed: its column '"
+                + column.name()
+                + "' hides"
+                + " the metadata column of that name");
+      }
+    }
+    return () -> new DeltaOperation(this, info);
+  }
+
+  @Override
+  public boolean truncateTable() {
+    requireWritable();
+    loaded.commit(CommitRequest.overwrite(List.of(), OptionalLong.empty()));
+    return true;
+  }
+
+  /** INSERT, UPDATE and MERGE need a Spark type for every column. */
+  void requireRowsWritable() {
+    for (Column column : description.columns()) {
+      if (!SparkTypes.isWritable(column.type())) {
+        throw Failures.unsupported(
+            "rows of "
+                + name()
+                + " cannot be written from Spark: column '"
+                + column.name()
+                + "' has the type "
+                + column.type().kind().name().toLowerCase(Locale.ROOT)
+                + ", which Spark does not have");
+      }
+    }
+  }
+
+  private void requireWritable() {
+    if (pinned || description.readOnly()) {
+      throw Failures.unsupported(name() + " is read-only: it is pinned to one snapshot");
+    }
+  }
+
+  /** Equal tables give equal rows: a cached plan must not serve a newer snapshot. */
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof BenoStreamTable that
+        && options.equals(that.options)
+        && description.name().equals(that.description.name())
+        && description.metadataLocation().equals(that.description.metadataLocation());
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hash(description.name(), description.metadataLocation());
+  }
+
+  @Override
+  public String toString() {
+    return name();
+  }
+}

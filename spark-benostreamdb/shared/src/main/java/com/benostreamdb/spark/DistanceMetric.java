@@ -1,0 +1,133 @@
+package com.benostreamdb.spark;
+
+import com.benostreamdb.Search;
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.Optional;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+
+/**
+ * The distances of the vector functions. Every component is widened to double first and terms are
+ * added in index order, which is how the engine scores its final candidates, so both sides agree to
+ * the last bit. NULL vectors, NULL components and different lengths give NULL.
+ */
+enum DistanceMetric {
+  L2("vector_l2_distance", "l2", Search.Metric.L2) {
+    @Override
+    double distance(float[] left, float[] right) {
+      double sum = 0;
+      for (int i = 0; i < left.length; i++) {
+        double difference = (double) left[i] - (double) right[i];
+        sum += difference * difference;
+      }
+      return Math.sqrt(sum);
+    }
+  },
+  COSINE("vector_cosine_distance", "cosine", Search.Metric.COSINE) {
+    @Override
+    double distance(float[] left, float[] right) {
+      double dot = 0;
+      double leftNorm = 0;
+      double rightNorm = 0;
+      for (int i = 0; i < left.length; i++) {
+        double a = left[i];
+        double b = right[i];
+        dot += a * b;
+        leftNorm += a * a;
+        rightNorm += b * b;
+      }
+      return 1 - dot / (Math.sqrt(leftNorm) * Math.sqrt(rightNorm));
+    }
+  },
+  INNER_PRODUCT("vector_inner_product", "inner_product", Search.Metric.INNER_PRODUCT) {
+    @Override
+    double distance(float[] left, float[] right) {
+      double dot = 0;
+      for (int i = 0; i < left.length; i++) {
+        dot += (double) left[i] * (double) right[i];
+      }
+      return -dot;
+    }
+  },
+  L1("vector_l1_distance", "l1", Search.Metric.L1) {
+    @Override
+    double distance(float[] left, float[] right) {
+      double sum = 0;
+      for (int i = 0; i < left.length; i++) {
+        sum += Math.abs((double) left[i] - (double) right[i]);
+      }
+      return sum;
+    }
+  };
+
+  private final String functionName;
+  private final String optionName;
+  private final Search.Metric engineMetric;
+
+  DistanceMetric(String functionName, String optionName, Search.Metric engineMetric) {
+    this.functionName = functionName;
+    this.optionName = optionName;
+    this.engineMetric = engineMetric;
+  }
+
+  /** The distance between two vectors of one length. */
+  abstract double distance(float[] left, float[] right);
+
+  /** The SQL function's name, without a catalog. */
+  String functionName() {
+    return functionName;
+  }
+
+  /** The engine's name for it. */
+  Search.Metric engineMetric() {
+    return engineMetric;
+  }
+
+  /**
+   * The name that identifies the function in pushed expressions, whatever the catalog is called.
+   */
+  String canonicalName() {
+    return "benostream." + functionName;
+  }
+
+  /** The distance, or null where it is undefined. */
+  Double distance(ArrayData left, ArrayData right) {
+    int length = left.numElements();
+    if (length != right.numElements() || hasNull(left, length) || hasNull(right, length)) {
+      return null;
+    }
+    return distance(left.toFloatArray(), right.toFloatArray());
+  }
+
+  static Optional<DistanceMetric> ofFunction(String name) {
+    String wanted = name.toLowerCase(Locale.ROOT);
+    return Arrays.stream(values())
+        .filter(m -> m.functionName.equals(wanted) || m.functionName.equals("vector_" + wanted))
+        .findFirst();
+  }
+
+  static Optional<DistanceMetric> ofCanonicalName(String name) {
+    return Arrays.stream(values()).filter(m -> m.canonicalName().equals(name)).findFirst();
+  }
+
+  /** The metric that {@code metric => '..'} names. */
+  static DistanceMetric ofOption(String name) {
+    String wanted = name.toLowerCase(Locale.ROOT);
+    return Arrays.stream(values())
+        .filter(m -> m.optionName.equals(wanted))
+        .findFirst()
+        .orElseThrow(
+            () ->
+                Failures.invalidInput(
+                    "metric is one of l2, cosine, inner_product, l1, not '" + name + "'"));
+  }
+
+  private static boolean hasNull(ArrayData array, int length) {
+    for (int i = 0; i < length; i++) {
+      if (array.isNullAt(i)) {
+        return true;
+      }
+    }
+    return false;
+  }
+}

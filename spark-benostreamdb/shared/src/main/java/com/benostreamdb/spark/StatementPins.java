@@ -1,0 +1,29 @@
+package com.benostreamdb.spark;
+
+import com.benostreamdb.Table;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.WeakHashMap;
+import java.util.function.Supplier;
+
+/**
+ * Which snapshot a statement reads of each table: the newest when the statement first plans a scan
+ * of it, and that one to the end, however often the table is named.
+ */
+final class StatementPins {
+  private static final Map<Object, Map<Object, Table>> PINS = new WeakHashMap<>();
+
+  private StatementPins() {}
+
+  /** The statement's table, from {@code newest} if it is the first to ask. */
+  static Table pin(Object key, Supplier<Table> newest) {
+    Object statement = SparkCompat.currentStatement();
+    if (statement == null) {
+      return newest.get();
+    }
+    synchronized (PINS) {
+      return PINS.computeIfAbsent(statement, s -> new HashMap<>())
+          .computeIfAbsent(key, k -> newest.get());
+    }
+  }
+}
