@@ -14,7 +14,7 @@ final class MetadataColumns {
   /** The data sequence number; decides ties of a search, users do not see it. */
   static final String SEQUENCE = "_seq";
 
-  private static final int SEQUENCE_ID = 2_147_483_539;
+  private static final int SEQUENCE_ID = 2_147_483_500;
 
   private MetadataColumns() {}
 

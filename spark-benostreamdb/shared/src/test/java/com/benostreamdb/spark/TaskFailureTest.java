@@ -1,0 +1,129 @@
+package com.benostreamdb.spark;
+
+import static com.benostreamdb.spark.SparkFixture.dataFiles;
+import static com.benostreamdb.spark.SparkFixture.newTable;
+import static com.benostreamdb.spark.SparkFixture.rows;
+import static com.benostreamdb.spark.SparkFixture.spark;
+import static com.benostreamdb.spark.SparkFixture.sql;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.nio.file.Path;
+import java.util.List;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.api.java.UDF1;
+import org.apache.spark.sql.functions;
+import org.apache.spark.sql.types.DataTypes;
+import org.junit.jupiter.api.Test;
+
+class TaskFailureTest {
+  /** A statement that writes 20,000 rows and fails after most of them. */
+  private static final String FAILS =
+      "SELECT if(id = 19999, cast(raise_error('late failure') AS bigint), id) AS id"
+          + " FROM range(0, 20000, 1, 2)";
+
+  private static String table() {
+    String table = newTable();
+    sql("CREATE TABLE bs.%s AS SELECT 1L AS id", table);
+    return table;
+  }
+
+  @Test
+  void failed_task_leaves_nothing_visible_and_no_files() throws Exception {
+    String table = table();
+    List<Path> before = dataFiles(table);
+    assertThatThrownBy(() -> sql("INSERT INTO bs.%s %s", table, FAILS))
+        .hasStackTraceContaining("late failure");
+    assertThatThrownBy(() -> sql("INSERT OVERWRITE bs.%s %s", table, FAILS))
+        .hasStackTraceContaining("late failure");
+    assertThatThrownBy(
+            () ->
+                sql(
+                    "MERGE INTO bs.%s t USING (%s) s ON t.id = s.id"
+                        + " WHEN NOT MATCHED THEN INSERT *",
+                    table, FAILS))
+        .hasStackTraceContaining("late failure");
+    assertThat(rows("SELECT * FROM bs.%s", table)).containsExactly("[1]");
+    assertThat(rows("SELECT * FROM ice.%s", table)).containsExactly("[1]");
+    assertThat(dataFiles(table)).isEqualTo(before);
+  }
+
+  @Test
+  void task_that_is_tried_again_writes_its_rows_once() throws Exception {
+    String table = table();
+    spark()
+        .udf()
+        .register(
+            "fails_first",
+            functions
+                .udf(
+                    (UDF1<Long, Long>)
+                        id -> {
+                          if (id == 19_999 && TaskContext.get().attemptNumber() == 0) {
+                            throw new IllegalStateException("first attempt");
+                          }
+                          return id;
+                        },
+                    DataTypes.LongType)
+                .asNondeterministic());
+    sql("INSERT INTO bs.%s SELECT fails_first(id) FROM range(10000, 20000, 1, 2)", table);
+    assertThat(rows("SELECT count(*), count(DISTINCT id) FROM bs.%s", table))
+        .containsExactly("[10001,10001]");
+    assertThat(rows("SELECT count(*) FROM ice.%s", table)).containsExactly("[10001]");
+    // One file of the table's first row and one of each task: the failed attempt left none.
+    assertThat(dataFiles(table)).hasSize(3);
+  }
+
+  @Test
+  void cancelled_scan_and_write_stop_within_a_second() throws Exception {
+    String table = newTable();
+    sql(
+        "CREATE TABLE bs.%s AS SELECT id, array_repeat(cast(id AS float), 64) AS e"
+            + " FROM range(0, 200000, 1, 2)",
+        table);
+    spark()
+        .udf()
+        .register(
+            "slow",
+            functions.udf(
+                (UDF1<Long, Long>)
+                    id -> {
+                      Thread.sleep(1);
+                      return id;
+                    },
+                DataTypes.LongType));
+    for (String statement :
+        new String[] {
+          "SELECT sum(slow(id)) FROM bs." + table,
+          "INSERT INTO bs." + table + " SELECT slow(id), e FROM bs." + table
+        }) {
+      assertThat(millisecondsToStop(statement)).as(statement).isLessThan(1500);
+    }
+    assertThat(rows("SELECT count(*) FROM bs.%s", table)).containsExactly("[200000]");
+  }
+
+  private static long millisecondsToStop(String statement) throws Exception {
+    Thread runner =
+        new Thread(
+            () -> {
+              spark().sparkContext().setJobGroup("cancelled", "to be cancelled", false);
+              try {
+                rows("%s", statement);
+              } catch (Exception expected) {
+                // The job was cancelled.
+              }
+            });
+    runner.start();
+    while (spark().sparkContext().statusTracker().getActiveStageIds().length == 0) {
+      Thread.sleep(10);
+    }
+    Thread.sleep(500);
+    long start = System.nanoTime();
+    spark().sparkContext().cancelJobGroup("cancelled");
+    runner.join(20_000);
+    while (spark().sparkContext().statusTracker().getActiveStageIds().length > 0) {
+      Thread.sleep(10);
+    }
+    return (System.nanoTime() - start) / 1_000_000;
+  }
+}
