@@ -3,6 +3,7 @@
 //! Knows no table, no catalog, no SQL; opens no store.
 
 pub mod bitmap;
+pub mod bm25;
 pub mod bounds;
 pub mod hnsw;
 pub mod overlay;
@@ -162,11 +163,11 @@ pub struct TextQuery {
 
 /// Kinds that users may name and that have no implementation yet.
 const ANNOUNCED_KINDS: &[&str] = &[
-    "sorted", "primary_key", "bloom", "json_path", "bm25", "hnsw_tq8", "hnsw_tq4", "hnsw_pq", "ivf", "ivf_pq", "ivf_tq8", "ivf_tq4", "csr_graph",
+    "sorted", "primary_key", "bloom", "json_path", "hnsw_tq8", "hnsw_tq4", "hnsw_pq", "ivf", "ivf_pq", "ivf_tq8", "ivf_tq4", "csr_graph",
 ];
 
 /// The kinds that can be built.
-static KINDS: &[&dyn IndexKind] = &[&bitmap::Bitmap, &hnsw::HnswKind::new()];
+static KINDS: &[&dyn IndexKind] = &[&bitmap::Bitmap, &bm25::Bm25, &hnsw::HnswKind::new()];
 
 /// The index kind of this name. Errors: Unsupported for a kind that is not available yet, InvalidInput
 /// with the list of kinds for any other name.
