@@ -9,4 +9,6 @@ pub mod predicate;
 pub mod schema;
 pub mod snapshot;
 pub mod spec;
+#[cfg(test)]
+mod tests;
 pub mod value;

@@ -6,8 +6,11 @@ mod json;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 
+pub(super) use binary::{decimal_width, fixed_be};
 pub use binary::{decode, encode};
 pub use json::from_json;
 
@@ -39,6 +42,37 @@ pub enum Value {
     Uuid([u8; 16]),
     Fixed(Vec<u8>),
     Binary(Vec<u8>),
+}
+
+impl Value {
+    /// Whether the value is a NaN.
+    pub fn is_nan(&self) -> bool {
+        match self {
+            Value::Float(v) => v.is_nan(),
+            Value::Double(v) => v.is_nan(),
+            _ => false,
+        }
+    }
+
+    /// The order of bounds: -0.0 before 0.0, bytes unsigned. None for values of different types, and for
+    /// decimals of different scale.
+    pub fn bound_cmp(&self, other: &Value) -> Option<Ordering> {
+        Some(match (self, other) {
+            (Value::Boolean(a), Value::Boolean(b)) => a.cmp(b),
+            (Value::Int(a), Value::Int(b)) | (Value::Date(a), Value::Date(b)) => a.cmp(b),
+            (Value::Long(a), Value::Long(b))
+            | (Value::Time(a), Value::Time(b))
+            | (Value::Timestamp(a), Value::Timestamp(b))
+            | (Value::TimestampTz(a), Value::TimestampTz(b)) => a.cmp(b),
+            (Value::Float(a), Value::Float(b)) => a.total_cmp(b),
+            (Value::Double(a), Value::Double(b)) => a.total_cmp(b),
+            (Value::Decimal { unscaled: a, scale: s, .. }, Value::Decimal { unscaled: b, scale: t, .. }) if s == t => a.cmp(b),
+            (Value::String(a), Value::String(b)) => a.cmp(b),
+            (Value::Uuid(a), Value::Uuid(b)) => a.cmp(b),
+            (Value::Fixed(a), Value::Fixed(b)) | (Value::Binary(a), Value::Binary(b)) => a.cmp(b),
+            _ => return None,
+        })
+    }
 }
 
 mod float_bits {

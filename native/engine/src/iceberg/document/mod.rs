@@ -95,7 +95,7 @@ impl Document {
             Ok(v) => v,
         };
         let (schemas, current_schema) = schemas(&object)?;
-        let (specs, default_spec) = specs(&object)?;
+        let (specs, default_spec) = specs(&object, format_version)?;
         let snapshots = list(&object, "snapshots", Snapshot::from_json)?;
         let current_snapshot_id = object.opt_i64("current-snapshot-id")?.filter(|id| *id != -1);
         if let Some(id) = current_snapshot_id
@@ -259,19 +259,33 @@ fn schemas(object: &Object<'_>) -> Result<(Vec<Schema>, usize)> {
         schemas.push(Schema::from_json(object.required("schema")?)?);
         return Ok((schemas, 0));
     }
+    if object.get("current-schema-id").is_none()
+        && let Some(only) = object.get("schema")
+    {
+        let schema = Schema::from_json(only)?;
+        let at = schemas.iter().position(|s| *s == schema).unwrap_or(schemas.len());
+        if at == schemas.len() {
+            schemas.push(schema);
+        }
+        return Ok((schemas, at));
+    }
     let current = object.i32("current-schema-id")?;
     let at = schemas.iter().position(|s| s.schema_id == current);
     let at = at.ok_or_else(|| Error::corrupt(format!("table metadata: current-schema-id {current} is not among the schemas")))?;
     Ok((schemas, at))
 }
 
-fn specs(object: &Object<'_>) -> Result<(Vec<PartitionSpec>, usize)> {
+fn specs(object: &Object<'_>, format_version: u8) -> Result<(Vec<PartitionSpec>, usize)> {
     let mut specs = list(object, "partition-specs", PartitionSpec::from_json)?;
     if specs.is_empty() {
         specs.push(PartitionSpec::from_fields(0, object.array("partition-spec")?)?);
         return Ok((specs, 0));
     }
-    let default = object.i32("default-spec-id")?;
+    let newest = specs.iter().map(|s| s.spec_id).max();
+    let default = match object.opt_i32("default-spec-id")?.or(newest.filter(|_| format_version == 1)) {
+        Some(id) => id,
+        None => return Err(object.wrong("default-spec-id", "a 32-bit integer")),
+    };
     let at = specs.iter().position(|s| s.spec_id == default);
     let at = at.ok_or_else(|| Error::corrupt(format!("table metadata: default-spec-id {default} is not among the partition-specs")))?;
     Ok((specs, at))

@@ -2,7 +2,9 @@
 //! by name or place. Statistics stay encoded until asked for; a damaged one is absent, never an error.
 //! Content, spec and sequence numbers come from the list; the header of a manifest is only a fallback.
 
+mod fields;
 mod list;
+mod partition;
 mod read;
 mod stats;
 mod write;
@@ -214,9 +216,8 @@ impl PartitionValue {
             Value::Float(v) => PartitionValue::Float(v.to_bits()),
             Value::Double(v) => PartitionValue::Double(v.to_bits()),
             Value::String(s) => PartitionValue::String(s.clone()),
-            Value::Decimal { .. } | Value::Uuid(_) | Value::Fixed(_) | Value::Binary(_) => {
-                PartitionValue::Bytes(super::value::encode(value))
-            }
+            Value::Decimal { unscaled, precision, .. } => PartitionValue::Bytes(super::value::fixed_be(*unscaled, *precision)),
+            Value::Uuid(_) | Value::Fixed(_) | Value::Binary(_) => PartitionValue::Bytes(super::value::encode(value)),
         }
     }
 }

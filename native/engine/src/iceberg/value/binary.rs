@@ -60,6 +60,18 @@ fn long(bytes: &[u8]) -> Option<i64> {
     Some(i64::from_le_bytes(bytes.try_into().ok()?))
 }
 
+/// How many bytes a fixed holds decimals of this precision in: the least that fit.
+pub(crate) fn decimal_width(precision: u8) -> usize {
+    let greatest = 10i128.checked_pow(u32::from(precision)).map_or(i128::MAX, |n| n - 1);
+    minimal_be(greatest).len()
+}
+
+/// Two's complement, big-endian, as wide as all decimals of this precision.
+pub(crate) fn fixed_be(unscaled: i128, precision: u8) -> Vec<u8> {
+    let bytes = unscaled.to_be_bytes();
+    bytes.get(bytes.len() - decimal_width(precision)..).unwrap_or(&bytes).to_vec()
+}
+
 /// Two's complement, big-endian, as few bytes as hold the sign: what Java's `BigInteger` gives.
 pub(crate) fn minimal_be(v: i128) -> Vec<u8> {
     let bytes = v.to_be_bytes();

@@ -1,0 +1,156 @@
+//! Metadata of tables that other engines wrote, and damaged copies of it: read or refused, never a panic.
+//! The inputs are in `fixtures/iceberg` under `BSDB_SHARED`; without them these tests say so and pass.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+
+use super::avro::Container;
+use super::document::Document;
+use super::manifest::{ManifestContent, ManifestFile, read_manifest, read_manifest_list};
+use crate::error::ErrorKind;
+
+/// A seeded generator, so that failures repeat.
+pub(super) struct Random(pub(super) u64);
+
+impl Random {
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(super) fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+}
+
+fn fixtures() -> Vec<PathBuf> {
+    let shared = std::env::var("BSDB_SHARED").map(PathBuf::from);
+    let root = shared.unwrap_or_else(|_| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared")).join("fixtures/iceberg");
+    let mut files = Vec::new();
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        for entry in entries {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    if files.is_empty() {
+        println!("skipped: no fixtures in {}", root.display());
+    }
+    files.sort();
+    files
+}
+
+fn read(path: &Path) -> Bytes {
+    let bytes = std::fs::read(path).unwrap();
+    if bytes.starts_with(&[0x1f, 0x8b]) {
+        let mut plain = Vec::new();
+        flate2::read::GzDecoder::new(bytes.as_slice()).read_to_end(&mut plain).unwrap();
+        return plain.into();
+    }
+    bytes.into()
+}
+
+fn of_kind(paths: &[PathBuf], suffix: &str) -> Vec<PathBuf> {
+    paths.iter().filter(|p| p.to_str().unwrap().ends_with(suffix)).cloned().collect()
+}
+
+#[test]
+fn metadata_of_other_engines_is_read_or_refused_by_key() {
+    let files: Vec<_> = of_kind(&fixtures(), ".json").into_iter().filter(|p| p.to_str().unwrap().to_lowercase().contains("metadata")).collect();
+    let (mut read_count, mut refused) = (0, Vec::new());
+    for path in &files {
+        match Document::parse(&read(path)) {
+            Ok(document) => {
+                read_count += 1;
+                document.current_schema().unwrap();
+                document.default_spec().unwrap();
+                let again = Document::parse(&document.to_bytes()).unwrap();
+                assert_eq!(again.snapshots(), document.snapshots());
+            }
+            Err(e) => {
+                assert!(matches!(e.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported), "{e}");
+                refused.push(format!("{}: {e}", path.file_name().unwrap().to_str().unwrap()));
+            }
+        }
+    }
+    println!("{read_count} read, {} refused", refused.len());
+    refused.iter().for_each(|r| println!("  {r}"));
+    assert!(files.is_empty() || read_count >= 150, "only {read_count} of {} metadata files are read", files.len());
+}
+
+#[test]
+fn avro_files_of_other_engines_are_read_by_field_id() {
+    let (mut lists, mut manifests, mut entries) = (0, 0, 0);
+    for path in of_kind(&fixtures(), ".avro") {
+        let bytes = read(&path);
+        let container = match Container::open(&bytes) {
+            Ok(container) => container,
+            Err(e) => {
+                assert!(matches!(e.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported), "{e}");
+                println!("refused {}: {e}", path.display());
+                continue;
+            }
+        };
+        let fields = container.root().fields("row").unwrap().iter().map(|f| f.id).collect::<Vec<_>>();
+        if fields.contains(&Some(500)) {
+            match read_manifest_list(&bytes) {
+                Ok(_) => lists += 1,
+                Err(e) => println!("refused list {}: {e}", path.display()),
+            }
+        } else if fields.contains(&Some(2)) {
+            // Only the list of the snapshot says what a manifest holds.
+            let data = ManifestFile::from_path("m", 1);
+            let deletes = ManifestFile { content: ManifestContent::Deletes, ..data.clone() };
+            match read_manifest(&bytes, &data).or_else(|_| read_manifest(&bytes, &deletes)) {
+                Ok(read) => {
+                    manifests += 1;
+                    entries += read.len();
+                }
+                Err(e) => println!("refused manifest {}: {e}", path.display()),
+            }
+        }
+    }
+    println!("{lists} lists, {manifests} manifests, {entries} entries");
+    assert!(lists == 0 || (lists >= 90 && manifests >= 100), "{lists} lists, {manifests} manifests");
+}
+
+#[test]
+fn damaged_metadata_never_panics() {
+    let files = fixtures();
+    let mut random = Random(7);
+    let mut tried = 0;
+    let all = [of_kind(&files, ".metadata.json"), of_kind(&files, ".avro")].concat();
+    for path in all.iter().filter(|p| p.metadata().unwrap().len() < 60_000) {
+        let original = read(path);
+        for _ in 0..40 {
+            let mut bytes = original.to_vec();
+            for _ in 0..=random.below(3) {
+                let at = random.below(bytes.len());
+                match random.below(4) {
+                    0 => bytes.truncate(at + 1),
+                    1 => bytes[at] ^= 1 << random.below(8),
+                    2 => bytes[at] = random.next() as u8,
+                    _ => bytes.insert(at, random.next() as u8),
+                }
+            }
+            tried += 1;
+            let bytes = Bytes::from(bytes);
+            let _ = Document::parse(&bytes);
+            let _ = read_manifest_list(&bytes);
+            if let Ok(entries) = read_manifest(&bytes, &ManifestFile::from_path("m", 1)) {
+                for file in entries.iter().map(|e| &e.data_file) {
+                    file.lower_bounds.iter().chain(file.upper_bounds.iter()).for_each(drop);
+                    file.column_sizes.iter().chain(file.value_counts.iter()).for_each(drop);
+                }
+            }
+        }
+    }
+    println!("{tried} damaged files tried");
+}
