@@ -70,3 +70,6 @@ pub trait Catalog: Send + Sync {
     /// Removes an empty namespace; InvalidInput where it is not empty, NotFound where there is none.
     async fn drop_namespace(&self, namespace: &[String]) -> Result<()>;
 }
+
+#[cfg(test)]
+pub(crate) mod suite;

@@ -26,7 +26,10 @@ pub enum TableRef {
 impl TableRef {
     /// The table `name` in the namespace `default`.
     pub fn in_default(name: impl Into<String>) -> TableRef {
-        TableRef::Name { namespace: vec![DEFAULT_NAMESPACE.to_string()], name: name.into() }
+        TableRef::Name {
+            namespace: vec![DEFAULT_NAMESPACE.to_string()],
+            name: name.into(),
+        }
     }
 }
 
@@ -57,14 +60,18 @@ pub(super) fn check_part(what: &str, name: &str) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(Error::invalid_input(format!("the {what} name {name:?} {problem}")))
+    Err(Error::invalid_input(format!(
+        "the {what} name {name:?} {problem}"
+    )))
 }
 
 /// Checks the name of something to be created.
 pub(super) fn check_new(what: &str, name: &str) -> Result<()> {
     check_part(what, name)?;
     if name.starts_with('_') {
-        return Err(Error::invalid_input(format!("the {what} name {name:?} starts with an underscore")));
+        return Err(Error::invalid_input(format!(
+            "the {what} name {name:?} starts with an underscore"
+        )));
     }
     Ok(())
 }

@@ -30,12 +30,18 @@ pub enum PutOutcome {
 
 impl Confined {
     pub(super) fn new(reader: ReadStore) -> Confined {
-        Confined { reader, writable: true }
+        Confined {
+            reader,
+            writable: true,
+        }
     }
 
     /// The same roots without any right to write.
     pub fn read_only(&self) -> Confined {
-        Confined { reader: self.reader.clone(), writable: false }
+        Confined {
+            reader: self.reader.clone(),
+            writable: false,
+        }
     }
 
     /// The handle that cannot write by its type.
@@ -45,33 +51,44 @@ impl Confined {
 
     /// Writes the file, replacing what is there; missing directories are made.
     pub async fn put(&self, location: &Location, bytes: Bytes) -> Result<()> {
-        let (store, path) = self.writing(location)?;
-        store.put(&path, PutPayload::from_bytes(bytes)).await.map_err(|error| store_error(error, "write", location))?;
+        let (store, path) = self.writing_file(location)?;
+        store
+            .put(&path, PutPayload::from_bytes(bytes))
+            .await
+            .map_err(|error| store_error(error, "write", location))?;
         Ok(())
     }
 
     /// Writes the file where there is none. An error leaves open whether it was written.
     pub async fn put_if_absent(&self, location: &Location, bytes: Bytes) -> Result<PutOutcome> {
-        let (store, path) = self.writing(location)?;
-        match store.put_opts(&path, PutPayload::from_bytes(bytes), PutMode::Create.into()).await {
+        let (store, path) = self.writing_file(location)?;
+        match store
+            .put_opts(&path, PutPayload::from_bytes(bytes), PutMode::Create.into())
+            .await
+        {
             Ok(_) => Ok(PutOutcome::Created),
-            Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => {
-                Ok(PutOutcome::Exists)
-            }
+            Err(
+                object_store::Error::AlreadyExists { .. }
+                | object_store::Error::Precondition { .. },
+            ) => Ok(PutOutcome::Exists),
             Err(error) => Err(store_error(error, "write", location)),
         }
     }
 
     /// A writer of one file in pieces; the file appears whole when it is finished.
     pub fn writer(&self, location: &Location) -> Result<Upload> {
-        let (store, path) = self.writing(location)?;
+        let (store, path) = self.writing_file(location)?;
         Ok(Upload::new(Arc::clone(store), path, location.clone()))
     }
 
     /// Deletes the file; no error where there is none.
     pub async fn delete(&self, location: &Location) -> Result<()> {
-        let (store, path) = self.writing(location)?;
-        match store.delete(&path).await.map_err(|error| store_error(error, "delete", location)) {
+        let (store, path) = self.writing_file(location)?;
+        match store
+            .delete(&path)
+            .await
+            .map_err(|error| store_error(error, "delete", location))
+        {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
@@ -85,12 +102,24 @@ impl Confined {
         Ok(())
     }
 
-    /// The store and the path in it, for a location that this handle may write.
-    pub(super) fn writing(&self, location: &Location) -> Result<(&Arc<dyn ObjectStore>, StorePath)> {
-        if !self.writable {
-            return Err(Error::permission_denied(format!("{location} belongs to a read-only mount")));
+    fn writing_file(&self, location: &Location) -> Result<(&Arc<dyn ObjectStore>, StorePath)> {
+        self.require_writable(location)?;
+        self.reader.file_target(location)
+    }
+
+    /// Checks that this handle may change the directory.
+    pub(super) fn writing(&self, location: &Location) -> Result<()> {
+        self.require_writable(location)?;
+        self.reader.target(location).map(drop)
+    }
+
+    fn require_writable(&self, location: &Location) -> Result<()> {
+        if self.writable {
+            return Ok(());
         }
-        self.reader.target(location)
+        Err(Error::permission_denied(format!(
+            "{location} belongs to a read-only mount"
+        )))
     }
 }
 

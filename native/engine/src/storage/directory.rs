@@ -19,7 +19,12 @@ impl ReadStore {
         if let Some(path) = location.local_path() {
             return on_disk(location, "look up", move || match fs::metadata(&path) {
                 Ok(found) => Ok(found.is_dir()),
-                Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                    ) =>
+                {
                     Ok(false)
                 }
                 Err(error) => Err(error),
@@ -36,7 +41,12 @@ impl Confined {
     pub async fn create_directory(&self, location: &Location) -> Result<()> {
         self.writing(location)?;
         match location.local_path() {
-            Some(path) => on_disk(location, "make the directory", move || create_directories(&path)).await,
+            Some(path) => {
+                on_disk(location, "make the directory", move || {
+                    create_directories(&path)
+                })
+                .await
+            }
             None => self.put(&location.join(MARKER)?, bytes::Bytes::new()).await,
         }
     }
@@ -57,7 +67,9 @@ impl Confined {
             return Err(Error::not_found(format!("{location} does not exist")));
         }
         if files.iter().any(|(file, _)| *file != marker) {
-            return Err(Error::invalid_input(format!("cannot remove the directory {location}: it is not empty")));
+            return Err(Error::invalid_input(format!(
+                "cannot remove the directory {location}: it is not empty"
+            )));
         }
         self.delete(&marker).await
     }
@@ -66,11 +78,27 @@ impl Confined {
     pub async fn remove_empty_directories(&self, location: &Location) -> Result<()> {
         self.writing(location)?;
         match location.local_path() {
-            Some(path) => on_disk(location, "remove empty directories of", move || remove_empty(&path)).await,
+            Some(path) => {
+                on_disk(location, "remove empty directories of", move || {
+                    remove_empty(&path)
+                })
+                .await
+            }
             None => {
                 let files = self.list_with_markers(location).await?;
-                let marker = location.join(MARKER)?;
-                if files.iter().all(|(file, _)| *file == marker) { self.delete(&marker).await } else { Ok(()) }
+                let (markers, files): (Vec<_>, Vec<_>) =
+                    files.into_iter().map(|(file, _)| file).partition(is_marker);
+                for marker in markers {
+                    let directory = marker.parent();
+                    if !files.iter().any(|file| {
+                        directory
+                            .as_ref()
+                            .is_some_and(|parent| file.is_within(parent))
+                    }) {
+                        self.delete(&marker).await?;
+                    }
+                }
+                Ok(())
             }
         }
     }
@@ -94,7 +122,14 @@ fn remove_empty(directory: &Path) -> io::Result<()> {
         }
     }
     match fs::remove_dir(directory) {
-        Err(error) if matches!(error.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotFound) => Ok(()),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotFound
+            ) =>
+        {
+            Ok(())
+        }
         other => other,
     }
 }
@@ -104,5 +139,7 @@ async fn on_disk<T: Send + 'static>(
     action: &'static str,
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T> {
-    super::local::blocking(work).await.map_err(|error| io_error(error, action, location))
+    super::local::blocking(work)
+        .await
+        .map_err(|error| io_error(error, action, location))
 }

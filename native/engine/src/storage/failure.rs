@@ -30,9 +30,15 @@ fn kind_of(error: &StoreError) -> ErrorKind {
         StoreError::NotFound { .. } => ErrorKind::NotFound,
         StoreError::AlreadyExists { .. } => ErrorKind::AlreadyExists,
         StoreError::Precondition { .. } | StoreError::NotModified { .. } => ErrorKind::Conflict,
-        StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => ErrorKind::PermissionDenied,
-        StoreError::NotSupported { .. } | StoreError::NotImplemented { .. } => ErrorKind::Unsupported,
-        StoreError::InvalidPath { .. } | StoreError::UnknownConfigurationKey { .. } => ErrorKind::InvalidInput,
+        StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => {
+            ErrorKind::PermissionDenied
+        }
+        StoreError::NotSupported { .. } | StoreError::NotImplemented { .. } => {
+            ErrorKind::Unsupported
+        }
+        StoreError::InvalidPath { .. } | StoreError::UnknownConfigurationKey { .. } => {
+            ErrorKind::InvalidInput
+        }
         other => io_cause(other).map_or(ErrorKind::Unavailable, io_kind),
     }
 }
@@ -42,13 +48,15 @@ fn io_kind(error: &io::Error) -> ErrorKind {
         // A path that runs through a file names nothing.
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ErrorKind::NotFound,
         io::ErrorKind::AlreadyExists => ErrorKind::AlreadyExists,
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => ErrorKind::PermissionDenied,
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            ErrorKind::PermissionDenied
+        }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
             ErrorKind::ResourceExhausted
         }
-        io::ErrorKind::InvalidFilename | io::ErrorKind::IsADirectory | io::ErrorKind::DirectoryNotEmpty => {
-            ErrorKind::InvalidInput
-        }
+        io::ErrorKind::InvalidFilename
+        | io::ErrorKind::IsADirectory
+        | io::ErrorKind::DirectoryNotEmpty => ErrorKind::InvalidInput,
         io::ErrorKind::Unsupported => ErrorKind::Unsupported,
         _ => ErrorKind::Unavailable,
     }

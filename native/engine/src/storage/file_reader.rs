@@ -29,7 +29,11 @@ pub struct FileReader {
 impl FileReader {
     /// A reader of the file at `location`, which is `size` bytes long.
     pub fn new(store: ReadStore, location: Location, size: u64) -> FileReader {
-        FileReader { store, location, size }
+        FileReader {
+            store,
+            location,
+            size,
+        }
     }
 
     /// The file read.
@@ -40,11 +44,23 @@ impl FileReader {
 
 impl AsyncFileReader for FileReader {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, Result<Bytes>> {
-        async move { self.store.get_range(&self.location, range).await.map_err(external) }.boxed()
+        async move {
+            self.store
+                .get_range(&self.location, range)
+                .await
+                .map_err(external)
+        }
+        .boxed()
     }
 
     fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, Result<Vec<Bytes>>> {
-        async move { self.store.get_ranges(&self.location, &ranges).await.map_err(external) }.boxed()
+        async move {
+            self.store
+                .get_ranges(&self.location, &ranges)
+                .await
+                .map_err(external)
+        }
+        .boxed()
     }
 
     fn get_metadata<'a>(
@@ -55,12 +71,19 @@ impl AsyncFileReader for FileReader {
             let policy = |chosen: Option<PageIndexPolicy>| chosen.unwrap_or(PageIndexPolicy::Skip);
             let reader = ParquetMetaDataReader::new()
                 .with_metadata_options(options.map(|options| options.metadata_options().clone()))
-                .with_column_index_policy(policy(options.map(ArrowReaderOptions::column_index_policy)))
-                .with_offset_index_policy(policy(options.map(ArrowReaderOptions::offset_index_policy)))
+                .with_column_index_policy(policy(
+                    options.map(ArrowReaderOptions::column_index_policy),
+                ))
+                .with_offset_index_policy(policy(
+                    options.map(ArrowReaderOptions::offset_index_policy),
+                ))
                 .with_prefetch_hint(Some(FOOTER_BYTES));
             let size = self.size;
             let location = self.location.clone();
-            let metadata = reader.load_and_finish(self, size).await.map_err(|error| named(error, &location))?;
+            let metadata = reader
+                .load_and_finish(self, size)
+                .await
+                .map_err(|error| named(error, &location))?;
             Ok(Arc::new(metadata))
         }
         .boxed()
@@ -71,7 +94,9 @@ impl AsyncFileReader for FileReader {
 fn named(error: ParquetError, location: &Location) -> ParquetError {
     match error {
         ParquetError::External(_) => error,
-        other => external(Error::corrupt(format!("{location} is not a sound parquet file: {other}"))),
+        other => external(Error::corrupt(format!(
+            "{location} is not a sound parquet file: {other}"
+        ))),
     }
 }
 

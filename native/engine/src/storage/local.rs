@@ -14,8 +14,9 @@ use futures::stream::BoxStream;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as StorePath;
 use object_store::{
-    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result, UploadPart,
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions,
+    Result, UploadPart,
 };
 
 const STORE: &str = "local disk";
@@ -28,7 +29,9 @@ pub(super) struct LocalStore {
 
 impl LocalStore {
     pub(super) fn new() -> LocalStore {
-        LocalStore { inner: LocalFileSystem::new() }
+        LocalStore {
+            inner: LocalFileSystem::new(),
+        }
     }
 }
 
@@ -40,7 +43,12 @@ impl fmt::Display for LocalStore {
 
 #[async_trait]
 impl ObjectStore for LocalStore {
-    async fn put_opts(&self, location: &StorePath, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+    async fn put_opts(
+        &self,
+        location: &StorePath,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> Result<PutResult> {
         let create = match options.mode {
             PutMode::Create => true,
             PutMode::Overwrite => false,
@@ -53,7 +61,10 @@ impl ObjectStore for LocalStore {
         };
         let target = self.inner.path_to_filesystem(location)?;
         blocking(move || put_file(&target, &payload, create)).await?;
-        Ok(PutResult { e_tag: None, version: None })
+        Ok(PutResult {
+            e_tag: None,
+            version: None,
+        })
     }
 
     async fn put_multipart_opts(
@@ -92,11 +103,21 @@ impl ObjectStore for LocalStore {
         self.inner.list_with_delimiter(prefix).await
     }
 
-    async fn copy_opts(&self, from: &StorePath, to: &StorePath, options: CopyOptions) -> Result<()> {
+    async fn copy_opts(
+        &self,
+        from: &StorePath,
+        to: &StorePath,
+        options: CopyOptions,
+    ) -> Result<()> {
         self.inner.copy_opts(from, to, options).await
     }
 
-    async fn rename_opts(&self, from: &StorePath, to: &StorePath, options: RenameOptions) -> Result<()> {
+    async fn rename_opts(
+        &self,
+        from: &StorePath,
+        to: &StorePath,
+        options: RenameOptions,
+    ) -> Result<()> {
         self.inner.rename_opts(from, to, options).await
     }
 }
@@ -118,7 +139,9 @@ impl MultipartUpload for SyncedUpload {
         let result = self.inner.complete().await?;
         let target = self.target.clone();
         blocking(move || {
-            File::open(&target).and_then(|file| file.sync_all()).map_err(generic)?;
+            File::open(&target)
+                .and_then(|file| file.sync_all())
+                .map_err(generic)?;
             sync_parent(&target).map_err(generic)
         })
         .await?;
@@ -131,7 +154,9 @@ impl MultipartUpload for SyncedUpload {
 }
 
 /// Runs file-system work off the reactor where there is one.
-pub(super) async fn blocking<T, E>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, E>
+pub(super) async fn blocking<T, E>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, E>
 where
     T: Send + 'static,
     E: From<tokio::task::JoinError> + Send + 'static,
@@ -162,10 +187,19 @@ pub(super) fn create_directories(directory: &Path) -> io::Result<()> {
 
 /// Syncs the directory that holds `path`.
 pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
-    let Some(directory) = path.parent() else { return Ok(()) };
+    let Some(directory) = path.parent() else {
+        return Ok(());
+    };
     match File::open(directory).and_then(|handle| handle.sync_all()) {
         // Some file systems cannot sync a directory and need not.
-        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
+            ) =>
+        {
+            Ok(())
+        }
         // A directory that may be written but not read cannot be opened to sync it.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         other => other,
@@ -175,7 +209,11 @@ pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
 fn put_file(target: &Path, payload: &PutPayload, create: bool) -> Result<()> {
     let (mut file, staging) = stage(target).map_err(generic)?;
     let published = write_synced(&mut file, payload).and_then(|()| {
-        if create { fs::hard_link(&staging, target) } else { fs::rename(&staging, target) }
+        if create {
+            fs::hard_link(&staging, target)
+        } else {
+            fs::rename(&staging, target)
+        }
     });
     drop(file);
     if create || published.is_err() {
@@ -185,7 +223,10 @@ fn put_file(target: &Path, payload: &PutPayload, create: bool) -> Result<()> {
     match published {
         Ok(()) => sync_parent(target).map_err(generic),
         Err(source) if create && source.kind() == io::ErrorKind::AlreadyExists => {
-            Err(Error::AlreadyExists { path: target.display().to_string(), source: source.into() })
+            Err(Error::AlreadyExists {
+                path: target.display().to_string(),
+                source: source.into(),
+            })
         }
         Err(source) => Err(generic(source)),
     }
@@ -205,7 +246,11 @@ fn stage(target: &Path) -> io::Result<(File, PathBuf)> {
         let mut name = target.as_os_str().to_owned();
         name.push(format!("#{}", uuid::Uuid::new_v4().as_u64_pair().0));
         let staging = PathBuf::from(name);
-        match OpenOptions::new().write(true).create_new(true).open(&staging) {
+        match OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&staging)
+        {
             Ok(file) => return Ok((file, staging)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound && !made_directories => {
@@ -220,5 +265,8 @@ fn stage(target: &Path) -> io::Result<(File, PathBuf)> {
 }
 
 fn generic(source: io::Error) -> Error {
-    Error::Generic { store: STORE, source: source.into() }
+    Error::Generic {
+        store: STORE,
+        source: source.into(),
+    }
 }

@@ -47,9 +47,9 @@ impl Location {
         }
         let current = std::env::current_dir()
             .map_err(|error| Error::from(error).with("relative location", format!("{text:?}")))?;
-        let current = current
-            .to_str()
-            .ok_or_else(|| Error::invalid_input(format!("the current directory {current:?} is not unicode")))?;
+        let current = current.to_str().ok_or_else(|| {
+            Error::invalid_input(format!("the current directory {current:?} is not unicode"))
+        })?;
         normalise(scheme, &format!("{current}/{path}"), Parent::Resolve, text)
     }
 
@@ -58,7 +58,9 @@ impl Location {
         check_text(text)?;
         let (scheme, path) = split(text)?;
         if !path.starts_with('/') {
-            return Err(Error::invalid_input(format!("the path {text:?} is not absolute")));
+            return Err(Error::invalid_input(format!(
+                "the path {text:?} is not absolute"
+            )));
         }
         normalise(scheme, path, Parent::Refuse, text)
     }
@@ -66,10 +68,17 @@ impl Location {
     /// The location `relative` below this one; `..`, an absolute path or an empty one are InvalidInput.
     pub fn join(&self, relative: &str) -> Result<Location> {
         if relative.is_empty() || relative.starts_with('/') {
-            return Err(Error::invalid_input(format!("{relative:?} is not a relative path")));
+            return Err(Error::invalid_input(format!(
+                "{relative:?} is not a relative path"
+            )));
         }
         check_text(relative)?;
-        normalise(self.scheme, &format!("{}/{relative}", self.path()), Parent::Refuse, relative)
+        normalise(
+            self.scheme,
+            &format!("{}/{relative}", self.path()),
+            Parent::Refuse,
+            relative,
+        )
     }
 
     /// The path from `root` to this location, without leading slash; empty when they are equal.
@@ -105,7 +114,10 @@ impl Location {
         }
         let (parent, _) = self.path().rsplit_once('/')?;
         let parent = if parent.is_empty() { "/" } else { parent };
-        Some(Location { scheme: self.scheme, text: text_of(self.scheme, parent) })
+        Some(Location {
+            scheme: self.scheme,
+            text: text_of(self.scheme, parent),
+        })
     }
 
     /// The text that metadata records.
@@ -124,13 +136,30 @@ impl Location {
 
     /// The path as the store names it: literal, nothing is percent-encoded.
     pub(super) fn store_path(&self) -> Result<StorePath> {
-        StorePath::parse(self.path())
-            .map_err(|error| Error::invalid_input(format!("no store can hold {self}")).caused_by(error))
+        StorePath::parse(self.path()).map_err(|error| {
+            Error::invalid_input(format!("no store can hold {self}")).caused_by(error)
+        })
+    }
+
+    /// The path of a file in its store; Unsupported for names that the local store cannot hold.
+    pub(super) fn file_path(&self) -> Result<StorePath> {
+        let staged = self.name().split_once('#').is_some_and(|(_, rest)| {
+            !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit())
+        });
+        if self.scheme == Scheme::File && (staged || self.name().ends_with([':', '|'])) {
+            return Err(Error::unsupported(format!(
+                "{self}: names of files that end in a colon, a bar, or # and a number are not supported"
+            )));
+        }
+        self.store_path()
     }
 
     /// The location of what a store listed.
     pub(super) fn from_store_path(scheme: Scheme, path: &StorePath) -> Location {
-        Location { scheme, text: text_of(scheme, &format!("/{path}")) }
+        Location {
+            scheme,
+            text: text_of(scheme, &format!("/{path}")),
+        }
     }
 
     fn path(&self) -> &str {
@@ -161,7 +190,9 @@ impl fmt::Debug for Location {
 pub(super) fn split_scheme(text: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = text.split_once(':')?;
     let mut letters = scheme.chars();
-    let well_formed = letters.next().is_some_and(|first| first.is_ascii_alphabetic())
+    let well_formed = letters
+        .next()
+        .is_some_and(|first| first.is_ascii_alphabetic())
         && letters.all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter));
     (well_formed && rest.starts_with('/')).then_some((scheme, rest))
 }
@@ -177,8 +208,12 @@ fn split(text: &str) -> Result<(Scheme, &str)> {
             let start = rest.len() - path.len();
             Ok((Scheme::Memory, rest.get(start - 1..).unwrap_or("/")))
         }
-        "http" | "https" => Err(Error::invalid_input(format!("{text:?}: a web address is not a table location"))),
-        other => Err(Error::unsupported(format!("the scheme {other:?} of {text:?} is not supported"))),
+        "http" | "https" => Err(Error::invalid_input(format!(
+            "{text:?}: a web address is not a table location"
+        ))),
+        other => Err(Error::unsupported(format!(
+            "the scheme {other:?} of {text:?} is not supported"
+        ))),
     }
 }
 
@@ -191,7 +226,9 @@ fn local_part<'t>(text: &str, rest: &'t str) -> Result<&'t str> {
     if path.starts_with('/') {
         return Ok(path);
     }
-    Err(Error::invalid_input(format!("{text:?} names a host: only file:///path is a local file")))
+    Err(Error::invalid_input(format!(
+        "{text:?} names a host: only file:///path is a local file"
+    )))
 }
 
 fn check_text(text: &str) -> Result<()> {
@@ -199,10 +236,18 @@ fn check_text(text: &str) -> Result<()> {
         return Err(Error::invalid_input("the location is empty"));
     }
     if text.len() > LENGTH_MAX {
-        return Err(Error::invalid_input(format!("the location has {} bytes, more than {LENGTH_MAX}", text.len())));
+        return Err(Error::invalid_input(format!(
+            "the location has {} bytes, more than {LENGTH_MAX}",
+            text.len()
+        )));
     }
-    if text.chars().any(|letter| letter.is_control() || letter == '\\') {
-        return Err(Error::invalid_input(format!("the location {text:?} holds a backslash or a control character")));
+    if text
+        .chars()
+        .any(|letter| letter.is_control() || letter == '\\')
+    {
+        return Err(Error::invalid_input(format!(
+            "the location {text:?} holds a backslash or a control character"
+        )));
     }
     Ok(())
 }
@@ -213,16 +258,33 @@ fn normalise(scheme: Scheme, path: &str, parent: Parent, given: &str) -> Result<
         match part {
             "" | "." => {}
             ".." if parent == Parent::Refuse => {
-                return Err(Error::invalid_input(format!("the path {given:?} holds '..'")));
+                return Err(Error::invalid_input(format!(
+                    "the path {given:?} holds '..'"
+                )));
             }
             ".." if parts.pop().is_none() => {
-                return Err(Error::invalid_input(format!("the path {given:?} leads above the top")));
+                return Err(Error::invalid_input(format!(
+                    "the path {given:?} leads above the top"
+                )));
             }
             ".." => {}
+            name if parts.is_empty() && is_drive(name) => {
+                return Err(Error::invalid_input(format!(
+                    "the part {name:?} of {given:?} reads as a drive letter"
+                )));
+            }
             name => parts.push(name),
         }
     }
-    Ok(Location { scheme, text: text_of(scheme, &format!("/{}", parts.join("/"))) })
+    Ok(Location {
+        scheme,
+        text: text_of(scheme, &format!("/{}", parts.join("/"))),
+    })
+}
+
+/// The local store goes through a URL, where `/c|` at the top means `/c:`.
+fn is_drive(part: &str) -> bool {
+    matches!(part.as_bytes(), [letter, b'|'] if letter.is_ascii_alphabetic())
 }
 
 fn text_of(scheme: Scheme, path: &str) -> Arc<str> {

@@ -51,10 +51,19 @@ impl Storage {
     ///
     /// `_options` configure remote stores; local disk and memory have none. `map_prefix` holds pairs
     /// (recorded, actual): a path in metadata that starts with the first is read at the second.
-    pub fn new(_options: &BTreeMap<String, String>, map_prefix: &[(String, String)]) -> Result<Storage> {
+    pub fn new(
+        _options: &BTreeMap<String, String>,
+        map_prefix: &[(String, String)],
+    ) -> Result<Storage> {
         let prefixes = PrefixMap::new(map_prefix)?;
-        let shared = Shared { file: Arc::new(LocalStore::new()), memory: Arc::new(InMemory::new()), prefixes };
-        Ok(Storage { shared: Arc::new(shared) })
+        let shared = Shared {
+            file: Arc::new(LocalStore::new()),
+            memory: Arc::new(InMemory::new()),
+            prefixes,
+        };
+        Ok(Storage {
+            shared: Arc::new(shared),
+        })
     }
 
     /// Replaces the store behind `memory://` or, for any other text, `file://`; for tests that count or
@@ -67,7 +76,9 @@ impl Storage {
         } else {
             shared.file = store;
         }
-        Storage { shared: Arc::new(shared) }
+        Storage {
+            shared: Arc::new(shared),
+        }
     }
 
     /// The location a user typed: `/abs`, `rel` (below the current directory), `file:///abs`, `memory:///x`.
@@ -98,3 +109,5 @@ impl fmt::Debug for Storage {
     }
 }
 
+#[cfg(test)]
+mod tests;

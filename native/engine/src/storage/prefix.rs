@@ -18,13 +18,18 @@ impl PrefixMap {
         let mut parsed = Vec::with_capacity(pairs.len());
         for (recorded, actual) in pairs {
             if recorded.is_empty() {
-                return Err(Error::invalid_input(format!("the prefix mapped to {actual:?} is empty")));
+                return Err(Error::invalid_input(format!(
+                    "the prefix mapped to {actual:?} is empty"
+                )));
             }
-            let target = Location::from_user(actual).map_err(|error| error.with("map-prefix", recorded))?;
+            let target =
+                Location::from_user(actual).map_err(|error| error.with("map-prefix", recorded))?;
             parsed.push((canonical(recorded), target));
         }
         parsed.sort_by_key(|(recorded, _)| std::cmp::Reverse(recorded.len()));
-        Ok(PrefixMap { pairs: parsed.into() })
+        Ok(PrefixMap {
+            pairs: parsed.into(),
+        })
     }
 
     /// The text of the actual location of `recorded`, where a prefix matches.

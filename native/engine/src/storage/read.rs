@@ -32,7 +32,11 @@ pub struct Children {
 
 impl ReadStore {
     pub(super) fn new(storage: Storage, roots: &[Location]) -> ReadStore {
-        let roots = roots.iter().chain(storage.prefixes().targets()).cloned().collect();
+        let roots = roots
+            .iter()
+            .chain(storage.prefixes().targets())
+            .cloned()
+            .collect();
         ReadStore { storage, roots }
     }
 
@@ -42,9 +46,13 @@ impl ReadStore {
     /// `..`, NUL, locations outside the roots.
     pub fn resolve(&self, recorded: &str) -> Result<Location> {
         let mapped = self.storage.prefixes().apply(recorded);
-        let location = Location::from_recorded(mapped.as_deref().unwrap_or(recorded)).map_err(|error| {
-            Error::permission_denied(format!("the recorded path {recorded:?} is refused: {}", error.message()))
-        })?;
+        let location =
+            Location::from_recorded(mapped.as_deref().unwrap_or(recorded)).map_err(|error| {
+                Error::permission_denied(format!(
+                    "the recorded path {recorded:?} is refused: {}",
+                    error.message()
+                ))
+            })?;
         if self.allows(&location) {
             return Ok(location);
         }
@@ -61,31 +69,51 @@ impl ReadStore {
 
     /// The whole file, ResourceExhausted where it is longer than `bytes_max`.
     pub async fn get_limited(&self, location: &Location, bytes_max: u64) -> Result<Bytes> {
-        let (store, path) = self.target(location)?;
-        let found = self.open(store, location, &path, GetOptions::default()).await?;
+        let (store, path) = self.file_target(location)?;
+        let found = self
+            .open(store, location, &path, GetOptions::default())
+            .await?;
         if found.meta.size > bytes_max {
             return Err(Error::resource_exhausted(format!(
                 "{location} has {} bytes, more than the limit of {bytes_max}",
                 found.meta.size
             )));
         }
-        found.bytes().await.map_err(|error| store_error(error, "read", location))
+        found
+            .bytes()
+            .await
+            .map_err(|error| store_error(error, "read", location))
     }
 
     /// The bytes of one range; Corrupt where the file ends before it does.
     pub async fn get_range(&self, location: &Location, range: Range<u64>) -> Result<Bytes> {
-        let parts = self.get_ranges(location, std::slice::from_ref(&range)).await?;
-        parts.into_iter().next().ok_or_else(|| Error::internal(format!("{location}: a range without an answer")))
+        let parts = self
+            .get_ranges(location, std::slice::from_ref(&range))
+            .await?;
+        parts
+            .into_iter()
+            .next()
+            .ok_or_else(|| Error::internal(format!("{location}: a range without an answer")))
     }
 
     /// The bytes of several ranges, in their order; Corrupt where the file ends before one does.
-    pub async fn get_ranges(&self, location: &Location, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        let (store, path) = self.target(location)?;
+    pub async fn get_ranges(
+        &self,
+        location: &Location,
+        ranges: &[Range<u64>],
+    ) -> Result<Vec<Bytes>> {
+        let (store, path) = self.file_target(location)?;
         if let Some(wrong) = ranges.iter().find(|range| range.start > range.end) {
-            return Err(Error::internal(format!("{location}: the range {wrong:?} runs backwards")));
+            return Err(Error::internal(format!(
+                "{location}: the range {wrong:?} runs backwards"
+            )));
         }
         // Stores refuse empty ranges, so they are answered here.
-        let filled: Vec<Range<u64>> = ranges.iter().filter(|range| !range.is_empty()).cloned().collect();
+        let filled: Vec<Range<u64>> = ranges
+            .iter()
+            .filter(|range| !range.is_empty())
+            .cloned()
+            .collect();
         let mut answers = Vec::new().into_iter();
         if !filled.is_empty() {
             answers = match store.get_ranges(&path, &filled).await {
@@ -96,7 +124,11 @@ impl ReadStore {
         ranges
             .iter()
             .map(|range| {
-                let part = if range.is_empty() { Bytes::new() } else { answers.next().unwrap_or_default() };
+                let part = if range.is_empty() {
+                    Bytes::new()
+                } else {
+                    answers.next().unwrap_or_default()
+                };
                 if part.len() as u64 == range.end - range.start {
                     return Ok(part);
                 }
@@ -107,8 +139,11 @@ impl ReadStore {
 
     /// The size of the file in bytes.
     pub async fn head(&self, location: &Location) -> Result<u64> {
-        let (store, path) = self.target(location)?;
-        let meta = store.head(&path).await.map_err(|error| store_error(error, "look up", location))?;
+        let (store, path) = self.file_target(location)?;
+        let meta = store
+            .head(&path)
+            .await
+            .map_err(|error| store_error(error, "look up", location))?;
         Ok(meta.size)
     }
 
@@ -128,7 +163,10 @@ impl ReadStore {
         Ok(files)
     }
 
-    pub(super) async fn list_with_markers(&self, prefix: &Location) -> Result<Vec<(Location, u64)>> {
+    pub(super) async fn list_with_markers(
+        &self,
+        prefix: &Location,
+    ) -> Result<Vec<(Location, u64)>> {
         let (store, path) = self.target(prefix)?;
         let found: Vec<_> = store
             .list(Some(&path))
@@ -137,7 +175,12 @@ impl ReadStore {
             .map_err(|error| store_error(error, "list", prefix))?;
         let mut files: Vec<(Location, u64)> = found
             .iter()
-            .map(|meta| (Location::from_store_path(prefix.scheme(), &meta.location), meta.size))
+            .map(|meta| {
+                (
+                    Location::from_store_path(prefix.scheme(), &meta.location),
+                    meta.size,
+                )
+            })
             .collect();
         files.sort();
         Ok(files)
@@ -156,12 +199,20 @@ impl ReadStore {
             Ok(found) => found,
             Err(error) => {
                 let error = store_error(error, "list", directory);
-                return if error.kind() == ErrorKind::NotFound { Ok(Children::default()) } else { Err(error) };
+                return if error.kind() == ErrorKind::NotFound {
+                    Ok(Children::default())
+                } else {
+                    Err(error)
+                };
             }
         };
         let at = |path: &StorePath| Location::from_store_path(directory.scheme(), path);
         let mut children = Children {
-            files: found.objects.iter().map(|meta| (at(&meta.location), meta.size)).collect(),
+            files: found
+                .objects
+                .iter()
+                .map(|meta| (at(&meta.location), meta.size))
+                .collect(),
             directories: found.common_prefixes.iter().map(at).collect(),
         };
         children.files.sort();
@@ -174,7 +225,16 @@ impl ReadStore {
         self.roots.iter().any(|root| location.is_within(root))
     }
 
-    /// The store and the path in it, for a location that this handle may touch.
+    /// The store and the path in it, for a file that this handle may touch.
+    pub(super) fn file_target(
+        &self,
+        location: &Location,
+    ) -> Result<(&Arc<dyn ObjectStore>, StorePath)> {
+        self.target(location)?;
+        Ok((self.storage.store(location), location.file_path()?))
+    }
+
+    /// The store and the path in it, for a directory that this handle may touch.
     pub(super) fn target(&self, location: &Location) -> Result<(&Arc<dyn ObjectStore>, StorePath)> {
         if !self.allows(location) {
             return Err(Error::permission_denied(format!(
@@ -192,16 +252,26 @@ impl ReadStore {
         path: &StorePath,
         options: GetOptions,
     ) -> Result<GetResult> {
-        store.get_opts(path, options).await.map_err(|error| store_error(error, "read", location))
+        store
+            .get_opts(path, options)
+            .await
+            .map_err(|error| store_error(error, "read", location))
     }
 
     /// Stores do not say that a range lies beyond the end: the size tells.
-    async fn range_error(&self, error: object_store::Error, location: &Location, ranges: &[Range<u64>]) -> Error {
+    async fn range_error(
+        &self,
+        error: object_store::Error,
+        location: &Location,
+        ranges: &[Range<u64>],
+    ) -> Error {
         let error = store_error(error, "read", location);
         if error.kind() != ErrorKind::Unavailable {
             return error;
         }
-        let Ok(size) = self.head(location).await else { return error };
+        let Ok(size) = self.head(location).await else {
+            return error;
+        };
         match ranges.iter().find(|range| range.end > size) {
             Some(range) => short_file(location, range, Some(size)),
             None => error,
@@ -220,6 +290,11 @@ impl std::fmt::Debug for ReadStore {
 }
 
 fn short_file(location: &Location, range: &Range<u64>, size: Option<u64>) -> Error {
-    let size = size.map(|bytes| format!(" at byte {bytes}")).unwrap_or_default();
-    Error::corrupt(format!("{location} ends{size} before the range {}..{} does", range.start, range.end))
+    let size = size
+        .map(|bytes| format!(" at byte {bytes}"))
+        .unwrap_or_default();
+    Error::corrupt(format!(
+        "{location} ends{size} before the range {}..{} does",
+        range.start, range.end
+    ))
 }

@@ -33,7 +33,15 @@ pub struct Upload {
 impl Upload {
     pub(super) fn new(store: Arc<dyn ObjectStore>, path: StorePath, location: Location) -> Upload {
         let buffer = PutPayloadMut::new();
-        Upload { store, path, location, buffer, parts: None, written: 0, finished: false }
+        Upload {
+            store,
+            path,
+            location,
+            buffer,
+            parts: None,
+            written: 0,
+            finished: false,
+        }
     }
 
     /// Where the file will be.
@@ -49,7 +57,10 @@ impl Upload {
     /// Adds bytes at the end.
     pub async fn write(&mut self, bytes: Bytes) -> Result<()> {
         if self.finished {
-            return Err(Error::internal(format!("{} is finished and cannot grow", self.location)));
+            return Err(Error::internal(format!(
+                "{} is finished and cannot grow",
+                self.location
+            )));
         }
         self.written += bytes.len() as u64;
         self.buffer.push(bytes);
@@ -62,7 +73,10 @@ impl Upload {
     /// Publishes the file and tells its size.
     pub async fn finish(&mut self) -> Result<u64> {
         if self.finished {
-            return Err(Error::internal(format!("{} is finished already", self.location)));
+            return Err(Error::internal(format!(
+                "{} is finished already",
+                self.location
+            )));
         }
         if self.parts.is_some() && !self.buffer.is_empty() {
             self.send_part().await?;
@@ -70,7 +84,11 @@ impl Upload {
         self.finished = true;
         let done = match self.parts.as_mut() {
             Some(parts) => parts.complete().await,
-            None => self.store.put(&self.path, std::mem::take(&mut self.buffer).freeze()).await,
+            None => {
+                self.store
+                    .put(&self.path, std::mem::take(&mut self.buffer).freeze())
+                    .await
+            }
         };
         done.map_err(|error| store_error(error, "write", &self.location))?;
         Ok(self.written)
@@ -79,7 +97,10 @@ impl Upload {
     /// Gives the file up; what was uploaded is removed.
     pub async fn abort(mut self) -> Result<()> {
         match self.parts.take() {
-            Some(mut parts) => parts.abort().await.map_err(|error| store_error(error, "give up", &self.location)),
+            Some(mut parts) => parts
+                .abort()
+                .await
+                .map_err(|error| store_error(error, "give up", &self.location)),
             None => Ok(()),
         }
     }
@@ -91,7 +112,10 @@ impl Upload {
             self.parts = Some(parts.map_err(|error| store_error(error, "write", &self.location))?);
         }
         if let Some(parts) = self.parts.as_mut() {
-            parts.put_part(part).await.map_err(|error| store_error(error, "write", &self.location))?;
+            parts
+                .put_part(part)
+                .await
+                .map_err(|error| store_error(error, "write", &self.location))?;
         }
         Ok(())
     }

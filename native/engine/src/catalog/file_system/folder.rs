@@ -23,9 +23,9 @@ const STEPS_MAX: u32 = 64;
 /// How often a head that vanishes while it is read is looked for again.
 const LOADS_MAX: u32 = 3;
 
-pub(super) const PINNED: &str = "the location names one metadata file, which is pinned and read-only";
-pub(super) const FOREIGN: &str =
-    "the table's metadata is named by another catalog, so only that catalog can commit; it is read-only here";
+pub(super) const PINNED: &str =
+    "the location names one metadata file, which is pinned and read-only";
+pub(super) const FOREIGN: &str = "the table's metadata is named by another catalog, so only that catalog can commit; it is read-only here";
 
 /// One metadata file.
 #[derive(Clone, Debug)]
@@ -45,14 +45,20 @@ pub(super) struct Folder {
 impl Folder {
     pub(super) fn new(store: Confined, table: Location) -> Result<Folder> {
         let metadata = table.join("metadata")?;
-        Ok(Folder { table, metadata, store })
+        Ok(Folder {
+            table,
+            metadata,
+            store,
+        })
     }
 
     /// The newest version as bytes; none where there is no table.
     pub(super) async fn load(&self) -> Result<Option<TableHead>> {
         let mut vanished = None;
         for _ in 0..LOADS_MAX {
-            let Some(newest) = self.newest().await? else { return Ok(None) };
+            let Some(newest) = self.newest().await? else {
+                return Ok(None);
+            };
             match self.read(&newest.location).await {
                 Ok(metadata) => return Ok(Some(self.head(newest, metadata))),
                 Err(error) if error.kind() == ErrorKind::NotFound => vanished = Some(error),
@@ -88,14 +94,22 @@ impl Folder {
         for spelling in Spelling::ALL {
             let location = self.file(version, spelling)?;
             if self.store.exists(&location).await? {
-                return Ok(Some(MetadataFile { location, version, read_only: None }));
+                return Ok(Some(MetadataFile {
+                    location,
+                    version,
+                    read_only: None,
+                }));
             }
         }
         Ok(None)
     }
 
     /// Whether a spelling of `version` other than `location` exists.
-    pub(super) async fn has_other_spelling(&self, version: u64, location: &Location) -> Result<bool> {
+    pub(super) async fn has_other_spelling(
+        &self,
+        version: u64,
+        location: &Location,
+    ) -> Result<bool> {
         for spelling in Spelling::ALL {
             let other = self.file(version, spelling)?;
             if other != *location && self.store.exists(&other).await? {
@@ -130,19 +144,34 @@ impl Folder {
     }
 
     async fn hint(&self) -> Result<Option<u64>> {
-        match self.store.get_limited(&self.hint_location()?, HINT_BYTES_MAX).await {
+        match self
+            .store
+            .get_limited(&self.hint_location()?, HINT_BYTES_MAX)
+            .await
+        {
             Ok(bytes) => Ok(parse_hint(&bytes)),
             // A hint that is missing or overlong is no hint.
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ResourceExhausted) => Ok(None),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::NotFound | ErrorKind::ResourceExhausted
+                ) =>
+            {
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }
 
     /// The newest version at or after `version` that is reached without a gap.
     async fn follow(&self, version: u64) -> Result<Option<MetadataFile>> {
-        let Some(mut newest) = self.find(version).await? else { return Ok(None) };
+        let Some(mut newest) = self.find(version).await? else {
+            return Ok(None);
+        };
         for _ in 0..STEPS_MAX {
-            let Some(next) = newest.version.checked_add(1) else { return Ok(Some(newest)) };
+            let Some(next) = newest.version.checked_add(1) else {
+                return Ok(Some(newest));
+            };
             match self.find(next).await? {
                 Some(found) => newest = found,
                 None => return Ok(Some(newest)),
@@ -166,7 +195,9 @@ impl Folder {
                 ))),
             };
         };
-        let mut candidates = files.iter().filter(|(_, name)| number_of(*name) == Some(number));
+        let mut candidates = files
+            .iter()
+            .filter(|(_, name)| number_of(*name) == Some(number));
         match (candidates.next(), candidates.next()) {
             (Some((first, _)), Some((second, _))) => Err(Error::invalid_input(format!(
                 "{first} and {second} both claim to be the newest: name the one to read"
@@ -203,10 +234,19 @@ struct Outline {
 
 /// The JSON in `stored`, which may be gzip whatever the name says; Corrupt where it is torn or something else.
 fn decode(stored: Bytes, location: &Location) -> Result<Bytes> {
-    let json = if stored.starts_with(&[0x1f, 0x8b]) { decompress(&stored, location)? } else { stored };
-    let damaged = |detail: String| Error::corrupt(format!("the metadata file {location} is damaged: {detail}"));
+    let json = if stored.starts_with(&[0x1f, 0x8b]) {
+        decompress(&stored, location)?
+    } else {
+        stored
+    };
+    let damaged = |detail: String| {
+        Error::corrupt(format!("the metadata file {location} is damaged: {detail}"))
+    };
     if json.trim_ascii_start().first() != Some(&b'{') {
-        return Err(damaged(format!("{} bytes that are no JSON object", json.len())));
+        return Err(damaged(format!(
+            "{} bytes that are no JSON object",
+            json.len()
+        )));
     }
     serde_json::from_slice::<Outline>(&json).map_err(|error| damaged(error.to_string()))?;
     Ok(json)
@@ -214,9 +254,13 @@ fn decode(stored: Bytes, location: &Location) -> Result<Bytes> {
 
 fn decompress(stored: &[u8], location: &Location) -> Result<Bytes> {
     let mut json = Vec::new();
-    MultiGzDecoder::new(stored).take(METADATA_BYTES_MAX + 1).read_to_end(&mut json).map_err(|error| {
-        Error::corrupt(format!("the metadata file {location} is damaged: {error}")).caused_by(error)
-    })?;
+    MultiGzDecoder::new(stored)
+        .take(METADATA_BYTES_MAX + 1)
+        .read_to_end(&mut json)
+        .map_err(|error| {
+            Error::corrupt(format!("the metadata file {location} is damaged: {error}"))
+                .caused_by(error)
+        })?;
     if json.len() as u64 > METADATA_BYTES_MAX {
         return Err(Error::resource_exhausted(format!(
             "the metadata file {location} is longer than {METADATA_BYTES_MAX} bytes when decompressed"

@@ -41,7 +41,11 @@ impl FileSystemCatalog {
             Some(MetadataName::Version(number, _) | MetadataName::Numbered(number)) => number,
             Some(MetadataName::Unnumbered) | None => 0,
         };
-        let pinned = MetadataFile { location: file.clone(), version, read_only: Some(PINNED) };
+        let pinned = MetadataFile {
+            location: file.clone(),
+            version,
+            read_only: Some(PINNED),
+        };
         Ok(folder.head(pinned, metadata))
     }
 
@@ -56,7 +60,9 @@ impl FileSystemCatalog {
                 self.require_namespace(namespace).await?;
             }
             TableRef::Location(location) if is_metadata_file(location) => {
-                return Err(Error::invalid_input(format!("{location} names a metadata file, not a table's folder")));
+                return Err(Error::invalid_input(format!(
+                    "{location} names a metadata file, not a table's folder"
+                )));
             }
             TableRef::Location(_) => {}
         }
@@ -86,16 +92,17 @@ impl Catalog for FileSystemCatalog {
         let location = self.table_location(table)?;
         let head = self.folder(location.clone())?.load().await?;
         head.ok_or_else(|| match table {
-            TableRef::Name { .. } => {
-                Error::not_found(format!("the table {table} does not exist")).with("location", &location)
-            }
+            TableRef::Name { .. } => Error::not_found(format!("the table {table} does not exist"))
+                .with("location", &location),
             TableRef::Location(_) => Error::not_found(format!("there is no table at {location}")),
         })
     }
 
     async fn swap(&self, base: &TableHead, metadata: Bytes) -> Result<TableHead> {
         require_writable(base)?;
-        self.folder(base.location.clone())?.publish_after(base, metadata).await
+        self.folder(base.location.clone())?
+            .publish_after(base, metadata)
+            .await
     }
 
     async fn create_table(&self, table: &TableRef, metadata: Bytes) -> Result<TableHead> {
@@ -162,7 +169,9 @@ fn is_metadata_file(location: &Location) -> bool {
 
 /// The folder of the table that a metadata file belongs to.
 fn table_of(file: &Location) -> Result<Location> {
-    let folder = file.parent().ok_or_else(|| Error::invalid_input(format!("{file} lies in no folder")))?;
+    let folder = file
+        .parent()
+        .ok_or_else(|| Error::invalid_input(format!("{file} lies in no folder")))?;
     match folder.parent() {
         Some(table) if folder.name() == "metadata" => Ok(table),
         _ => Ok(folder),
@@ -171,7 +180,13 @@ fn table_of(file: &Location) -> Result<Location> {
 
 fn require_writable(head: &TableHead) -> Result<()> {
     match head.read_only {
-        Some(reason) => Err(Error::unsupported(format!("cannot change {}: {reason}", head.metadata_location))),
+        Some(reason) => Err(Error::unsupported(format!(
+            "cannot change {}: {reason}",
+            head.metadata_location
+        ))),
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,7 +20,10 @@ impl FileSystemCatalog {
         if self.has_namespace(namespace).await? {
             return Ok(());
         }
-        Err(Error::not_found(format!("the namespace {} does not exist", namespace.join("."))))
+        Err(Error::not_found(format!(
+            "the namespace {} does not exist",
+            namespace.join(".")
+        )))
     }
 
     pub(super) async fn has_namespace(&self, namespace: &[String]) -> Result<bool> {
@@ -62,7 +65,10 @@ impl FileSystemCatalog {
             names.push(DEFAULT_NAMESPACE.to_string());
         }
         names.sort();
-        Ok(names.into_iter().map(|name| parent.iter().cloned().chain([name]).collect()).collect())
+        Ok(names
+            .into_iter()
+            .map(|name| parent.iter().cloned().chain([name]).collect())
+            .collect())
     }
 
     pub(super) async fn make_namespace(&self, namespace: &[String]) -> Result<()> {
@@ -77,11 +83,16 @@ impl FileSystemCatalog {
         for depth in 1..namespace.len() {
             let parent = self.namespace_location(namespace.get(..depth).unwrap_or_default())?;
             if is_table(&store, &parent).await? {
-                return Err(Error::invalid_input(format!("{parent} is a table and cannot hold namespaces")));
+                return Err(Error::invalid_input(format!(
+                    "{parent} is a table and cannot hold namespaces"
+                )));
             }
         }
         if store.directory_exists(&location).await? {
-            return Err(Error::already_exists(format!("the namespace {} exists already", namespace.join("."))));
+            return Err(Error::already_exists(format!(
+                "the namespace {} exists already",
+                namespace.join(".")
+            )));
         }
         store.create_directory(&location).await
     }
@@ -90,20 +101,28 @@ impl FileSystemCatalog {
         let location = self.namespace_location(namespace)?;
         let name = namespace.join(".");
         if always_exists(namespace) {
-            return Err(Error::invalid_input(format!("the namespace {name:?} always exists and cannot be dropped")));
+            return Err(Error::invalid_input(format!(
+                "the namespace {name:?} always exists and cannot be dropped"
+            )));
         }
         self.require_namespace(namespace).await?;
-        self.warehouse_store()?.remove_directory(&location).await.map_err(|error| match error.kind() {
-            ErrorKind::InvalidInput => {
-                Error::invalid_input(format!("the namespace {name} is not empty")).caused_by(error)
-            }
-            _ => error,
-        })
+        self.warehouse_store()?
+            .remove_directory(&location)
+            .await
+            .map_err(|error| match error.kind() {
+                ErrorKind::InvalidInput => {
+                    Error::invalid_input(format!("the namespace {name} is not empty"))
+                        .caused_by(error)
+                }
+                _ => error,
+            })
     }
 
     fn warehouse(&self) -> Result<&Location> {
         self.warehouse.as_ref().ok_or_else(|| {
-            Error::invalid_input("no warehouse is set: name the table by its location, or set a warehouse")
+            Error::invalid_input(
+                "no warehouse is set: name the table by its location, or set a warehouse",
+            )
         })
     }
 
@@ -129,5 +148,8 @@ async fn visible(store: &Confined, location: &Location) -> Result<Vec<Location>>
 
 async fn is_table(store: &Confined, location: &Location) -> Result<bool> {
     let metadata = store.children(&location.join("metadata")?).await?;
-    Ok(metadata.files.iter().any(|(file, _)| MetadataName::parse(file.name()).is_some()))
+    Ok(metadata
+        .files
+        .iter()
+        .any(|(file, _)| MetadataName::parse(file.name()).is_some()))
 }

@@ -38,15 +38,30 @@ struct LogEntry {
 
 impl Folder {
     /// Publishes `metadata` as the version after `base`.
-    pub(super) async fn publish_after(&self, base: &TableHead, metadata: Bytes) -> Result<TableHead> {
+    pub(super) async fn publish_after(
+        &self,
+        base: &TableHead,
+        metadata: Bytes,
+    ) -> Result<TableHead> {
         let version = base.version.checked_add(1);
-        let version = version.ok_or_else(|| Error::unsupported(format!("{} has no next version", self.table)))?;
+        let version = version
+            .ok_or_else(|| Error::unsupported(format!("{} has no next version", self.table)))?;
         let spelling = match MetadataName::parse(base.metadata_location.name()) {
             Some(MetadataName::Version(_, spelling)) => spelling,
-            _ => return Err(Error::internal(format!("{} is no version", base.metadata_location))),
+            _ => {
+                return Err(Error::internal(format!(
+                    "{} is no version",
+                    base.metadata_location
+                )));
+            }
         };
         match self.newest().await? {
-            None => return Err(Error::not_found(format!("the table {} was dropped", self.table))),
+            None => {
+                return Err(Error::not_found(format!(
+                    "the table {} was dropped",
+                    self.table
+                )));
+            }
             Some(newest) if newest.location != base.metadata_location => {
                 return Err(overtaken(&self.table, version));
             }
@@ -62,15 +77,28 @@ impl Folder {
         self.publish(1, Spelling::Plain, metadata).await
     }
 
-    async fn publish(&self, version: u64, spelling: Spelling, metadata: Bytes) -> Result<TableHead> {
+    pub(super) async fn publish(
+        &self,
+        version: u64,
+        spelling: Spelling,
+        metadata: Bytes,
+    ) -> Result<TableHead> {
         let location = self.file(version, spelling)?;
-        let stored = if spelling.is_compressed() { compress(&metadata, &location)? } else { metadata.clone() };
+        let stored = if spelling.is_compressed() {
+            compress(&metadata, &location)?
+        } else {
+            metadata.clone()
+        };
         match self.put(&location, stored).await? {
             Landing::Ours => {}
             Landing::Theirs => return Err(overtaken(&self.table, version)),
         }
         self.confirm(version, &location).await?;
-        let file = MetadataFile { location, version, read_only: None };
+        let file = MetadataFile {
+            location,
+            version,
+            read_only: None,
+        };
         Ok(self.head(file, metadata))
     }
 
@@ -84,13 +112,17 @@ impl Folder {
         let mut found = self.store.get(location).await;
         for _ in 1..CHECKS_MAX {
             match &found {
-                Err(error) if error.kind() != ErrorKind::NotFound => found = self.store.get(location).await,
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    found = self.store.get(location).await
+                }
                 _ => break,
             }
         }
         match (found, failure) {
             (Ok(bytes), _) if bytes == stored => Ok(Landing::Ours),
-            (Ok(bytes), _) if stored.starts_with(&bytes) => Err(unknown(location, "only a part of it is there")),
+            (Ok(bytes), _) if stored.starts_with(&bytes) => {
+                Err(unknown(location, "only a part of it is there"))
+            }
             (Ok(_), _) => Ok(Landing::Theirs),
             // On disk and in memory a put that has returned cannot take effect later.
             (Err(error), Some(failure)) if error.kind() == ErrorKind::NotFound => Err(failure),
@@ -101,7 +133,7 @@ impl Folder {
     }
 
     /// Proves that the file just put is part of the chain, and leaves a hint to it.
-    async fn confirm(&self, version: u64, location: &Location) -> Result<()> {
+    pub(super) async fn confirm(&self, version: u64, location: &Location) -> Result<()> {
         let mut newest = self.newest().await;
         for _ in 1..CHECKS_MAX {
             if newest.is_err() {
@@ -111,7 +143,9 @@ impl Folder {
         let newest = match newest {
             Ok(Some(newest)) => newest,
             Ok(None) => return Err(unknown(location, "the table was dropped meanwhile")),
-            Err(error) => return Err(unknown(location, "the head cannot be read again").caused_by(error)),
+            Err(error) => {
+                return Err(unknown(location, "the head cannot be read again").caused_by(error));
+            }
         };
         if newest.version > version {
             return self.confirm_below(&newest, version, location).await;
@@ -124,37 +158,66 @@ impl Folder {
         }
         match self.has_other_spelling(version, location).await {
             Ok(false) => {}
-            Ok(true) => return Err(unknown(location, "another spelling of the same version exists")),
-            Err(error) => return Err(unknown(location, "other spellings cannot be looked up").caused_by(error)),
+            Ok(true) => {
+                return Err(unknown(
+                    location,
+                    "another spelling of the same version exists",
+                ));
+            }
+            Err(error) => {
+                return Err(
+                    unknown(location, "other spellings cannot be looked up").caused_by(error)
+                );
+            }
         }
         // Best effort: readers go on from an older hint, or list.
         let hint = self.hint_location()?;
-        let _ = self.store.put(&hint, Bytes::from(version.to_string())).await;
+        let _ = self
+            .store
+            .put(&hint, Bytes::from(version.to_string()))
+            .await;
         Ok(())
     }
 
     /// Looks for our file in the log of a head that is newer already.
-    async fn confirm_below(&self, newest: &MetadataFile, version: u64, location: &Location) -> Result<()> {
+    async fn confirm_below(
+        &self,
+        newest: &MetadataFile,
+        version: u64,
+        location: &Location,
+    ) -> Result<()> {
         let metadata = match self.read(&newest.location).await {
             Ok(metadata) => metadata,
-            Err(error) => return Err(unknown(location, "a newer version cannot be read").caused_by(error)),
+            Err(error) => {
+                return Err(unknown(location, "a newer version cannot be read").caused_by(error));
+            }
         };
-        let log: Log = serde_json::from_slice(&metadata)
-            .map_err(|error| unknown(location, "the log of a newer version is damaged").caused_by(error))?;
+        let log: Log = serde_json::from_slice(&metadata).map_err(|error| {
+            unknown(location, "the log of a newer version is damaged").caused_by(error)
+        })?;
         // Folders may be mounted elsewhere for others, so names are compared, not paths.
-        let names: Vec<&str> = log.entries.iter().map(|entry| file_name(&entry.file)).collect();
+        let names: Vec<&str> = log
+            .entries
+            .iter()
+            .map(|entry| file_name(&entry.file))
+            .collect();
         if names.contains(&location.name()) {
             return Ok(());
         }
-        let logged = names.iter().filter_map(|name| match MetadataName::parse(name) {
-            Some(MetadataName::Version(logged, _)) => Some(logged),
-            _ => None,
-        });
+        let logged = names
+            .iter()
+            .filter_map(|name| match MetadataName::parse(name) {
+                Some(MetadataName::Version(logged, _)) => Some(logged),
+                _ => None,
+            });
         // A log that reaches back beyond our version and leaves it out was built on something else.
         if logged.min().is_some_and(|oldest| oldest < version) {
             return Err(overtaken(&self.table, version));
         }
-        Err(unknown(location, "the log of a newer version does not reach back to it"))
+        Err(unknown(
+            location,
+            "the log of a newer version does not reach back to it",
+        ))
     }
 
     /// A commit on a table that was dropped meanwhile is no success.
@@ -164,11 +227,16 @@ impl Folder {
             // Others may have gone on from our version and cleaned up behind it.
             Ok(false) => match self.newest().await {
                 Ok(Some(newest)) if newest.version > head.version => Ok(()),
-                _ => Err(unknown(&head.metadata_location, "the version before it was removed meanwhile")),
+                _ => Err(unknown(
+                    &head.metadata_location,
+                    "the version before it was removed meanwhile",
+                )),
             },
-            Err(error) => {
-                Err(unknown(&head.metadata_location, "the version before it cannot be looked up").caused_by(error))
-            }
+            Err(error) => Err(unknown(
+                &head.metadata_location,
+                "the version before it cannot be looked up",
+            )
+            .caused_by(error)),
         }
     }
 }
@@ -180,13 +248,18 @@ fn file_name(path: &str) -> &str {
 fn compress(metadata: &[u8], location: &Location) -> Result<Bytes> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     let done = encoder.write_all(metadata).and_then(|()| encoder.finish());
-    done.map(Bytes::from).map_err(|error| Error::internal(format!("cannot compress {location}: {error}")))
+    done.map(Bytes::from)
+        .map_err(|error| Error::internal(format!("cannot compress {location}: {error}")))
 }
 
 fn overtaken(table: &Location, version: u64) -> Error {
-    Error::conflict(format!("version {version} of the table {table} was committed by somebody else"))
+    Error::conflict(format!(
+        "version {version} of the table {table} was committed by somebody else"
+    ))
 }
 
 fn unknown(location: &Location, why: &str) -> Error {
-    Error::commit_unknown(format!("it is unknown whether {location} was committed: {why}"))
+    Error::commit_unknown(format!(
+        "it is unknown whether {location} was committed: {why}"
+    ))
 }

@@ -44,7 +44,10 @@ pub struct CountingStore {
 impl CountingStore {
     /// A counter in front of `inner`; clones share the counts.
     pub fn new(inner: Arc<dyn ObjectStore>) -> CountingStore {
-        CountingStore { inner, counts: Arc::default() }
+        CountingStore {
+            inner,
+            counts: Arc::default(),
+        }
     }
 
     /// Reads per path since the last reset; paths are without leading slash.
@@ -106,7 +109,12 @@ impl fmt::Display for CountingStore {
 
 #[async_trait]
 impl ObjectStore for CountingStore {
-    async fn put_opts(&self, location: &StorePath, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+    async fn put_opts(
+        &self,
+        location: &StorePath,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> Result<PutResult> {
         self.put(location);
         self.inner.put_opts(location, payload, options).await
     }
@@ -117,13 +125,19 @@ impl ObjectStore for CountingStore {
         options: PutMultipartOptions,
     ) -> Result<Box<dyn MultipartUpload>> {
         let inner = self.inner.put_multipart_opts(location, options).await?;
-        Ok(Box::new(CountedUpload { inner, path: location.clone(), store: self.clone() }))
+        Ok(Box::new(CountedUpload {
+            inner,
+            path: location.clone(),
+            store: self.clone(),
+        }))
     }
 
     async fn get_opts(&self, location: &StorePath, options: GetOptions) -> Result<GetResult> {
         let head = options.head;
         let found = self.inner.get_opts(location, options).await;
-        let bytes = found.as_ref().map_or(0, |found| found.range.end - found.range.start);
+        let bytes = found
+            .as_ref()
+            .map_or(0, |found| found.range.end - found.range.start);
         self.read(location, |count| {
             if head {
                 count.heads += 1;
@@ -138,7 +152,10 @@ impl ObjectStore for CountingStore {
     async fn get_ranges(&self, location: &StorePath, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         self.read(location, |count| {
             count.gets += ranges.len() as u64;
-            count.bytes += ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum::<u64>();
+            count.bytes += ranges
+                .iter()
+                .map(|range| range.end.saturating_sub(range.start))
+                .sum::<u64>();
         });
         self.inner.get_ranges(location, ranges).await
     }
@@ -148,7 +165,9 @@ impl ObjectStore for CountingStore {
         locations: BoxStream<'static, Result<StorePath>>,
     ) -> BoxStream<'static, Result<StorePath>> {
         let store = self.clone();
-        let counted = locations.inspect(move |_| store.with(|counts| counts.deletes += 1)).boxed();
+        let counted = locations
+            .inspect(move |_| store.with(|counts| counts.deletes += 1))
+            .boxed();
         self.inner.delete_stream(counted)
     }
 
@@ -162,7 +181,12 @@ impl ObjectStore for CountingStore {
         self.inner.list_with_delimiter(prefix).await
     }
 
-    async fn copy_opts(&self, from: &StorePath, to: &StorePath, options: CopyOptions) -> Result<()> {
+    async fn copy_opts(
+        &self,
+        from: &StorePath,
+        to: &StorePath,
+        options: CopyOptions,
+    ) -> Result<()> {
         self.put(to);
         self.inner.copy_opts(from, to, options).await
     }

@@ -12,8 +12,8 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use object_store::path::Path as StorePath;
 use object_store::{
-    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, UploadPart,
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, UploadPart,
 };
 
 /// How an operation fails.
@@ -52,17 +52,28 @@ pub struct FaultStore {
 impl FaultStore {
     /// A store without faults in front of `inner`; clones share plan and count.
     pub fn new(inner: Arc<dyn ObjectStore>) -> FaultStore {
-        FaultStore { inner, plan: Arc::default() }
+        FaultStore {
+            inner,
+            plan: Arc::default(),
+        }
     }
 
     /// Counts again from zero and fails at operation `at` (from 1) only.
     pub fn fail_at(&self, at: u64, mode: FaultMode) {
-        self.arm(Some(Fault { at, mode, lasting: false }));
+        self.arm(Some(Fault {
+            at,
+            mode,
+            lasting: false,
+        }));
     }
 
     /// Counts again from zero and fails at operation `at` and at all later ones, as after a crash.
     pub fn fail_from(&self, at: u64, mode: FaultMode) {
-        self.arm(Some(Fault { at, mode, lasting: true }));
+        self.arm(Some(Fault {
+            at,
+            mode,
+            lasting: true,
+        }));
     }
 
     /// Counts again from zero and fails at one of the first `operations`, chosen by `seed`.
@@ -85,7 +96,10 @@ impl FaultStore {
     }
 
     fn arm(&self, fault: Option<Fault>) {
-        *self.plan() = Plan { operations: 0, fault };
+        *self.plan() = Plan {
+            operations: 0,
+            fault,
+        };
     }
 
     fn plan(&self) -> std::sync::MutexGuard<'_, Plan> {
@@ -97,14 +111,20 @@ impl FaultStore {
         let mut plan = self.plan();
         plan.operations += 1;
         let fault = plan.fault?;
-        let hit = if fault.lasting { plan.operations >= fault.at } else { plan.operations == fault.at };
+        let hit = if fault.lasting {
+            plan.operations >= fault.at
+        } else {
+            plan.operations == fault.at
+        };
         (hit && (writes || fault.mode != FaultMode::DiskFull)).then_some(fault.mode)
     }
 
     /// Counts one operation that stores nothing; only a lost answer lets it happen.
     fn pass(&self) -> Result<Option<FaultMode>> {
         match self.step(false) {
-            Some(mode @ (FaultMode::Error | FaultMode::TornPut | FaultMode::DiskFull)) => Err(injected(mode)),
+            Some(mode @ (FaultMode::Error | FaultMode::TornPut | FaultMode::DiskFull)) => {
+                Err(injected(mode))
+            }
             other => Ok(other),
         }
     }
@@ -115,7 +135,10 @@ fn injected(mode: FaultMode) -> Error {
         FaultMode::DiskFull => Box::new(io::Error::from(io::ErrorKind::StorageFull)),
         other => format!("injected fault: {other:?}").into(),
     };
-    Error::Generic { store: "fault", source }
+    Error::Generic {
+        store: "fault",
+        source,
+    }
 }
 
 fn after<T>(fault: Option<FaultMode>, result: Result<T>) -> Result<T> {
@@ -127,7 +150,9 @@ fn after<T>(fault: Option<FaultMode>, result: Result<T>) -> Result<T> {
 
 fn first_half(payload: &PutPayload) -> PutPayload {
     let mut all = BytesMut::with_capacity(payload.content_length());
-    payload.iter().for_each(|chunk| all.extend_from_slice(chunk));
+    payload
+        .iter()
+        .for_each(|chunk| all.extend_from_slice(chunk));
     all.truncate(all.len() / 2);
     PutPayload::from_bytes(all.freeze())
 }
@@ -140,16 +165,24 @@ impl fmt::Display for FaultStore {
 
 #[async_trait]
 impl ObjectStore for FaultStore {
-    async fn put_opts(&self, location: &StorePath, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+    async fn put_opts(
+        &self,
+        location: &StorePath,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> Result<PutResult> {
         match self.step(true) {
             None => self.inner.put_opts(location, payload, options).await,
             Some(FaultMode::TornPut) => {
-                self.inner.put_opts(location, first_half(&payload), options).await?;
+                self.inner
+                    .put_opts(location, first_half(&payload), options)
+                    .await?;
                 Err(injected(FaultMode::TornPut))
             }
-            Some(FaultMode::LostAnswer) => {
-                after(Some(FaultMode::LostAnswer), self.inner.put_opts(location, payload, options).await)
-            }
+            Some(FaultMode::LostAnswer) => after(
+                Some(FaultMode::LostAnswer),
+                self.inner.put_opts(location, payload, options).await,
+            ),
             Some(mode) => Err(injected(mode)),
         }
     }
@@ -160,7 +193,10 @@ impl ObjectStore for FaultStore {
         options: PutMultipartOptions,
     ) -> Result<Box<dyn MultipartUpload>> {
         let inner = self.inner.put_multipart_opts(location, options).await?;
-        Ok(Box::new(FaultUpload { inner, store: self.clone() }))
+        Ok(Box::new(FaultUpload {
+            inner,
+            store: self.clone(),
+        }))
     }
 
     async fn get_opts(&self, location: &StorePath, options: GetOptions) -> Result<GetResult> {
@@ -186,7 +222,10 @@ impl ObjectStore for FaultStore {
                     let fault = store.pass()?;
                     let one = futures::stream::once(async move { Ok(location) }).boxed();
                     let mut deleted = store.inner.delete_stream(one);
-                    let result = deleted.next().await.unwrap_or_else(|| Err(injected(FaultMode::Error)));
+                    let result = deleted
+                        .next()
+                        .await
+                        .unwrap_or_else(|| Err(injected(FaultMode::Error)));
                     after(fault, result)
                 }
             })
@@ -207,12 +246,18 @@ impl ObjectStore for FaultStore {
         after(fault, self.inner.list_with_delimiter(prefix).await)
     }
 
-    async fn copy_opts(&self, from: &StorePath, to: &StorePath, options: CopyOptions) -> Result<()> {
+    async fn copy_opts(
+        &self,
+        from: &StorePath,
+        to: &StorePath,
+        options: CopyOptions,
+    ) -> Result<()> {
         match self.step(true) {
             None => self.inner.copy_opts(from, to, options).await,
-            Some(FaultMode::LostAnswer) => {
-                after(Some(FaultMode::LostAnswer), self.inner.copy_opts(from, to, options).await)
-            }
+            Some(FaultMode::LostAnswer) => after(
+                Some(FaultMode::LostAnswer),
+                self.inner.copy_opts(from, to, options).await,
+            ),
             Some(mode) => Err(injected(mode)),
         }
     }
@@ -236,7 +281,9 @@ impl MultipartUpload for FaultUpload {
     async fn complete(&mut self) -> Result<PutResult> {
         match self.store.step(true) {
             None => self.inner.complete().await,
-            Some(FaultMode::LostAnswer) => after(Some(FaultMode::LostAnswer), self.inner.complete().await),
+            Some(FaultMode::LostAnswer) => {
+                after(Some(FaultMode::LostAnswer), self.inner.complete().await)
+            }
             Some(mode) => Err(injected(mode)),
         }
     }

@@ -1,12 +1,17 @@
 //! Stores for tests: one that counts what is read and written, one that fails at a chosen operation. Both wrap
-//! any object store and are put in place with [`Storage::with_store`](super::Storage::with_store).
+//! any object store and are put in place with [`Storage::with_store`](super::Storage::with_store). Also folders
+//! that vanish with the test.
 
 mod counting;
 mod fault;
 
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use object_store::ObjectStore;
+
+use super::Location;
 
 pub use counting::{CountingStore, ReadCount};
 pub use fault::{FaultMode, FaultStore};
@@ -14,4 +19,38 @@ pub use fault::{FaultMode, FaultStore};
 /// The store behind `file://` that a session has by default.
 pub fn local_disk() -> Arc<dyn ObjectStore> {
     Arc::new(super::local::LocalStore::new())
+}
+
+/// A new folder below the system's temporary folder, removed with all it holds when dropped.
+#[derive(Debug)]
+pub struct TempFolder {
+    path: PathBuf,
+    location: Location,
+}
+
+impl TempFolder {
+    /// Makes a folder with a name of its own.
+    pub fn new() -> io::Result<TempFolder> {
+        let path = std::env::temp_dir().join(format!("benostream-{}", uuid::Uuid::new_v4()));
+        std::fs::create_dir_all(&path)?;
+        let location = Location::from_user(&path.to_string_lossy()).map_err(io::Error::other)?;
+        Ok(TempFolder { path, location })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where it is, as a location.
+    pub fn location(&self) -> Location {
+        self.location.clone()
+    }
+}
+
+impl Drop for TempFolder {
+    fn drop(&mut self) {
+        // A folder that cannot be removed only costs space.
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
 }
