@@ -1,3 +1,5 @@
+//! The file-system catalog: the contract, tables as other engines leave them, faults at every operation.
+
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
