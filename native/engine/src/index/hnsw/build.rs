@@ -2,7 +2,7 @@
 //! A batch searches the graph as it stood before the batch, so the batch may be shared among any number
 //! of threads and the graph is the same. Edges back are then added target by target.
 
-use super::pool::{key, node_of, distance_of};
+use super::pool::{distance_of, key, node_of};
 use super::prune::Pruner;
 use super::space::Space;
 use super::walk::{Graph, Scratch, walk};
@@ -14,7 +14,8 @@ const SMALL_BATCH: usize = 16;
 /// More entries than this cost more than they give.
 const MAX_ENTRIES: usize = 1024;
 
-/// A finished graph.
+/// A finished graph, or none: no entries.
+#[derive(Default)]
 pub(super) struct BuiltGraph {
     /// Lists of `width` nodes each, padded with the node itself.
     pub(super) neighbours: Vec<u32>,
@@ -98,12 +99,12 @@ fn insertion_order(count: usize) -> Vec<u32> {
 
 /// The pruned neighbours of each node of a batch, in the order of the batch.
 fn forward_edges(space: &Space<'_>, shape: Shape, links: &Links, entries: &[u32], batch: &[u32], workers: &mut [Worker]) -> Vec<Vec<u64>> {
-    let graph = Graph { neighbours: &links.nodes, width: links.width };
+    let graph = Graph { neighbours: &links.nodes, width: links.width, entries };
     let limit = (shape.width * 3 / 4).max(1);
     let mut forward = vec![Vec::new(); batch.len()];
     in_parts(workers, batch.len(), split_evenly(batch, &mut forward, workers.len()), |worker, (nodes, edges)| {
         for (node, edges) in nodes.iter().zip(edges) {
-            walk(space, &graph, entries, &space.node(*node), shape.ef_construction, &mut worker.scratch);
+            walk(space, &graph, &space.node(*node), shape.ef_construction, &mut worker.scratch);
             worker.candidates.clear();
             worker.candidates.extend(worker.scratch.pool.keys().iter().map(|key| key & !1));
             worker.pruner.prune(space, &worker.candidates, limit, false, edges);

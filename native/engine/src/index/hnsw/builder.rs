@@ -13,7 +13,7 @@ use super::build::{BuiltGraph, Shape, build};
 use super::layout::{BLOB_KIND, Parts, encode};
 use super::parameter::{MAX_DIMENSION, Parameters};
 use super::pool::MAX_NODES;
-use super::space::{Space, factors, is_regular};
+use super::space::{Space, factors, is_navigable, is_regular};
 use crate::error::{Error, Result};
 use crate::index::{Blob, IndexBuilder};
 
@@ -120,9 +120,10 @@ impl IndexBuilder for HnswBuilder {
                 let factors = factors(&matrix, self.parameters.metric);
                 let space = Space { matrix, factors: &factors, metric: self.parameters.metric };
                 let shape = Shape { width, ef_construction: self.parameters.ef_construction };
-                (build(&space, shape, self.threads), factors)
+                let graph = if is_navigable(&matrix, self.parameters.metric) { build(&space, shape, self.threads) } else { BuiltGraph::default() };
+                (graph, factors)
             }
-            _ => (BuiltGraph { neighbours: Vec::new(), entries: Vec::new() }, Vec::new()),
+            _ => (BuiltGraph::default(), Vec::new()),
         };
         let data = encode(&Parts {
             metric: self.parameters.metric,

@@ -4,7 +4,7 @@
 //! Header: eight u32 (version 1, metric code, dimension, list width, node count, row count, entry count,
 //! odd row count), then zeros. Arrays in order: `rows` (rows in the graph, ascending); only where two
 //! rows share a vector `nodes` (the node of each of `rows`), `offsets` and `members` (the rows of each
-//! node); `entries`; `factors` (not for l2); `neighbours`; `vectors` (zero-padded to 16 floats);
+//! node); `entries` (none: no graph, searches scan); `factors` (not for l2); `neighbours`; `vectors` (zero-padded to 16 floats);
 //! `odd_rows`, `odd_vectors`. Nothing follows. What is read is checked here once: ids in range, rows
 //! ascending, nodes and members in agreement.
 
@@ -260,9 +260,6 @@ impl Layout {
         if !self.neighbours().iter().all(is_node) || !self.entries().iter().all(is_node) {
             return Err(damaged("a neighbour or entry is not a node"));
         }
-        if self.node_count > 0 && self.entries().is_empty() {
-            return Err(damaged("no entries"));
-        }
         if self.has_shared_vectors() { self.check_members() } else { Ok(()) }
     }
 
@@ -317,7 +314,7 @@ impl Counts {
             members: section(only_shared(self.row_count), 1)?,
             entries: section(self.entry_count, 1)?,
             factors: section(if metric == Metric::L2 { 0 } else { self.node_count }, 1)?,
-            neighbours: section(self.node_count, self.width)?,
+            neighbours: section(if self.entry_count == 0 { 0 } else { self.node_count }, self.width)?,
             vectors: section(self.node_count, stride)?,
             odd_rows: section(self.odd_count, 1)?,
             odd_vectors: section(self.odd_count, stride)?,

@@ -29,7 +29,7 @@ use crate::error::{Error, Result};
 use crate::index::{Blob, IndexBuilder, IndexDefinition, IndexKind, OpenIndex};
 
 /// Places in the pool of a search that names none: recall@10 above 0.95 on common data.
-pub const DEFAULT_EF_SEARCH: usize = 64;
+pub const DEFAULT_EF_SEARCH: usize = 100;
 /// Threads of a build at most.
 const MAX_THREADS: usize = 16;
 
@@ -83,3 +83,6 @@ impl IndexKind for HnswKind {
     }
 }
 
+
+#[cfg(test)]
+mod tests;

@@ -22,6 +22,8 @@ const SCAN_SHARE: u64 = 10;
 const DISTANCES_PER_PLACE: u64 = 16;
 /// Candidates beyond k that are compared in `f64`.
 const SPARE: usize = 16;
+/// A pool below this saves no time.
+const LEAST_EF: usize = 10;
 /// A walk that came back short is tried again with so many times the places, once.
 const GROWTH: usize = 4;
 /// How many walks' memory is kept for the next ones.
@@ -96,14 +98,14 @@ impl HnswIndex {
 
     fn prefers_scan(&self, search: &Search<'_>, ef: usize) -> bool {
         let few = search.allowed.is_some() && (search.allowed_count <= SCAN_ROWS || search.allowed_count.saturating_mul(SCAN_SHARE) <= self.layout.row_count as u64);
-        few || search.allowed_count <= (ef as u64).saturating_mul(DISTANCES_PER_PLACE)
+        few || self.layout.entries().is_empty() || search.allowed_count <= (ef as u64).saturating_mul(DISTANCES_PER_PLACE)
     }
 
     /// Walks; leaves the candidates in `scratch.results`. False where a scan must decide.
     fn propose(&self, space: &Space<'_>, probe: &Probe<'_>, search: &Search<'_>, ef: usize, scratch: &mut Scratch) -> bool {
-        let graph = Graph { neighbours: self.layout.neighbours(), width: self.layout.width };
+        let graph = Graph { neighbours: self.layout.neighbours(), width: self.layout.width, entries: self.layout.entries() };
         let Some(allowed) = search.allowed else {
-            walk(space, &graph, self.layout.entries(), probe, ef, scratch);
+            walk(space, &graph, probe, ef, scratch);
             std::mem::swap(&mut scratch.pool, &mut scratch.results);
             return true;
         };
@@ -111,7 +113,7 @@ impl HnswIndex {
         #[allow(clippy::cast_precision_loss)]
         let share = search.allowed_count as f64 / self.layout.row_count.max(1) as f64;
         let passes = |node: u32| self.layout.members(node).iter().any(|row| allowed.contains(*row));
-        walk_filtered(space, &graph, self.layout.entries(), probe, ef, share, &passes, scratch)
+        walk_filtered(space, &graph, probe, ef, share, &passes, scratch)
     }
 
     /// The allowed rows of the best candidates with their exact distances.
@@ -186,7 +188,7 @@ impl VectorIndex for HnswIndex {
         }
         let k = k.min(usize::try_from(self.valid_rows.len()).unwrap_or(usize::MAX));
         let allowed_count = allowed.map_or(self.layout.row_count as u64, |allowed| allowed.intersection_len(&self.graph_rows));
-        let search = Search { query, k, ef: ef.max(k.saturating_add(k / 4)), allowed, allowed_count };
+        let search = Search { query, k, ef: ef.max(LEAST_EF).max(k.saturating_add(k / 4)), allowed, allowed_count };
         let mut hits = VectorHits::default();
         if let Some(space) = self.space() {
             if is_regular(query, space.metric) {

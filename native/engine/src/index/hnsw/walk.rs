@@ -20,6 +20,8 @@ const HOLE: usize = 10;
 pub(super) struct Graph<'a> {
     pub(super) neighbours: &'a [u32],
     pub(super) width: usize,
+    /// Where walks start.
+    pub(super) entries: &'a [u32],
 }
 
 impl<'a> Graph<'a> {
@@ -86,6 +88,7 @@ impl Scratch {
         }
     }
 
+    /// True the first time in this walk.
     fn expand(&mut self, node: u32) -> bool {
         match self.expanded.get_mut(node as usize) {
             Some(mark) if *mark != self.epoch => {
@@ -93,6 +96,17 @@ impl Scratch {
                 true
             }
             _ => false,
+        }
+    }
+
+    /// Writes an id into the list to score; false when the list is full.
+    fn put(&mut self, at: usize, node: u32) -> bool {
+        match self.ids.get_mut(at) {
+            Some(slot) => {
+                *slot = node;
+                true
+            }
+            None => false,
         }
     }
 
@@ -136,10 +150,10 @@ impl Scratch {
 }
 
 /// Leaves the `ef` nearest nodes found in `scratch.pool`.
-pub(super) fn walk(space: &Space<'_>, graph: &Graph<'_>, entries: &[u32], probe: &Probe<'_>, ef: usize, scratch: &mut Scratch) {
+pub(super) fn walk(space: &Space<'_>, graph: &Graph<'_>, probe: &Probe<'_>, ef: usize, scratch: &mut Scratch) {
     scratch.begin();
     scratch.pool.reset(ef);
-    scratch.seed(space, probe, entries, None);
+    scratch.seed(space, probe, graph.entries, None);
     while let Some(node) = scratch.pool.pop() {
         let count = gather_unvisited(graph.of(node_of(node)), &mut scratch.visited, scratch.epoch, &mut scratch.ids);
         if let Some(next) = scratch.pool.peek() {
@@ -154,7 +168,6 @@ pub(super) fn walk(space: &Space<'_>, graph: &Graph<'_>, entries: &[u32], probe:
 pub(super) fn walk_filtered(
     space: &Space<'_>,
     graph: &Graph<'_>,
-    entries: &[u32],
     probe: &Probe<'_>,
     ef: usize,
     share: f64,
@@ -168,7 +181,7 @@ pub(super) fn walk_filtered(
     let expected = (20.0 / share).ceil() as usize;
     scratch.pool.reset(expected.max(ef + 20));
     scratch.results.reset(ef);
-    scratch.seed(space, probe, entries, Some(passes));
+    scratch.seed(space, probe, graph.entries, Some(passes));
     while let Some(nearest) = scratch.pool.pop() {
         if scratch.results.is_full() && nearest > scratch.results.bound() {
             break;
@@ -221,18 +234,6 @@ fn expand_results(space: &Space<'_>, graph: &Graph<'_>, probe: &Probe<'_>, passe
         }
         scratch.score(space, probe, count, |_, results, key| results.insert(key));
         at = 0;
-    }
-}
-
-impl Scratch {
-    fn put(&mut self, at: usize, node: u32) -> bool {
-        match self.ids.get_mut(at) {
-            Some(slot) => {
-                *slot = node;
-                true
-            }
-            None => false,
-        }
     }
 }
 
