@@ -450,7 +450,7 @@ fn open_at_any_alignment_answers_alike() {
     let data = clustered(2_000, 6, 5, 0.5);
     let good = bytes_of(&[column(data.rows.iter().map(|row| Some(row.as_slice())))], parameters(Metric::L2), 1, Isa::best());
     let expected = HnswIndex::open(&good, 2_000, Isa::best()).unwrap().search(&data.queries[0], 10, 20, None).unwrap();
-    for shift in 0..9 {
+    for shift in [0, 1, 3, 4, 8, 16, 48] {
         let moved = Bytes::from([vec![0; shift], good.to_vec()].concat()).slice(shift..);
         let index = HnswIndex::open(&moved, 2_000, Isa::best()).unwrap();
         assert_eq!(index.search(&data.queries[0], 10, 20, None).unwrap().hits, expected.hits);
