@@ -1,6 +1,7 @@
 //! The local disk as an object store whose puts are durable: bytes and directory entries are synced before a
 //! put is acknowledged. `object_store` gives atomic puts without syncing, so puts are done here and everything
-//! else is passed on. Staging files are named `<file>#<number>`, which its listings leave out.
+//! else is passed on. Staging files are named `<file>#<number>`, which its listings leave out. Hadoop keeps a
+//! checksum in `.<file>.crc` and refuses a file that does not match it, so it goes with the file it was made for.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as StorePath;
 use object_store::{
@@ -92,7 +94,21 @@ impl ObjectStore for LocalStore {
         &self,
         locations: BoxStream<'static, Result<StorePath>>,
     ) -> BoxStream<'static, Result<StorePath>> {
-        self.inner.delete_stream(locations)
+        let inner = self.inner.clone();
+        let deleted = self.inner.delete_stream(locations);
+        deleted
+            .and_then(move |location| {
+                let target = inner.path_to_filesystem(&location);
+                async move {
+                    let target = target?;
+                    blocking(move || {
+                        remove_checksum(&target);
+                        Ok::<_, Error>(location)
+                    })
+                    .await
+                }
+            })
+            .boxed()
     }
 
     fn list(&self, prefix: Option<&StorePath>) -> BoxStream<'static, Result<ObjectMeta>> {
@@ -142,6 +158,7 @@ impl MultipartUpload for SyncedUpload {
             File::open(&target)
                 .and_then(|file| file.sync_all())
                 .map_err(generic)?;
+            remove_checksum(&target);
             sync_parent(&target).map_err(generic)
         })
         .await?;
@@ -221,7 +238,10 @@ fn put_file(target: &Path, payload: &PutPayload, create: bool) -> Result<()> {
         let _ = fs::remove_file(&staging);
     }
     match published {
-        Ok(()) => sync_parent(target).map_err(generic),
+        Ok(()) => {
+            remove_checksum(target);
+            sync_parent(target).map_err(generic)
+        }
         Err(source) if create && source.kind() == io::ErrorKind::AlreadyExists => {
             Err(Error::AlreadyExists {
                 path: target.display().to_string(),
@@ -229,6 +249,14 @@ fn put_file(target: &Path, payload: &PutPayload, create: bool) -> Result<()> {
             })
         }
         Err(source) => Err(generic(source)),
+    }
+}
+
+/// Removes what Hadoop wrote about an earlier file of the same name.
+fn remove_checksum(target: &Path) {
+    if let Some(name) = target.file_name().and_then(|name| name.to_str()) {
+        // Mostly there is none; one that stays makes only Hadoop's readers fail, loudly.
+        let _ = fs::remove_file(target.with_file_name(format!(".{name}.crc")));
     }
 }
 

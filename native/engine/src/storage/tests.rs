@@ -102,6 +102,36 @@ async fn store_on_disk_gives_files_the_exact_recorded_name() {
     assert_eq!(names, expected);
 }
 
+#[tokio::test]
+async fn file_replaced_or_deleted_takes_hadoops_checksum_along() {
+    let folder = TempFolder::new().unwrap();
+    let store = storage().open(&[folder.location()]);
+    let file = folder.location().join("v1.metadata.json").unwrap();
+    let checksum = folder.path().join(".v1.metadata.json.crc");
+    let neighbour = folder.path().join(".v10.metadata.json.crc");
+    std::fs::write(&neighbour, b"crc").unwrap();
+    let stale = || std::fs::write(&checksum, b"crc").unwrap();
+    stale();
+    store.put_if_absent(&file, Bytes::new()).await.unwrap();
+    assert!(!checksum.exists());
+    stale();
+    store.put_if_absent(&file, Bytes::new()).await.unwrap();
+    assert!(
+        checksum.exists(),
+        "a file that was not replaced keeps its checksum"
+    );
+    store.put(&file, Bytes::new()).await.unwrap();
+    assert!(!checksum.exists());
+    stale();
+    let mut upload = store.writer(&file).unwrap();
+    upload.write(Bytes::from(vec![0; 9 << 20])).await.unwrap();
+    upload.finish().await.unwrap();
+    assert!(!checksum.exists());
+    stale();
+    store.delete(&file).await.unwrap();
+    assert!(!checksum.exists() && neighbour.exists());
+}
+
 async fn each_store(check: impl AsyncFn(&Storage, Location)) {
     let folder = TempFolder::new().unwrap();
     check(&storage(), folder.location()).await;
