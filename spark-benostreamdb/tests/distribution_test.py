@@ -113,7 +113,13 @@ def executors_used(spark, action):
 
 def cluster(warehouse, jars):
     """Two executor processes share scans, searches and builds over eight files."""
-    spark = session("local-cluster[2,1,1024]", warehouse, jars, spark__default__parallelism="4")
+    spark = session(
+        "local-cluster[2,1,1024]",
+        warehouse,
+        jars,
+        spark__default__parallelism="4",
+        spark__serializer="org.apache.spark.serializer.KryoSerializer",
+    )
     # Both executors must be there before tasks are handed out.
     while spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() < 3:
         time.sleep(0.1)

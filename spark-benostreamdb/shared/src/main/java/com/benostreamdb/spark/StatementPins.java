@@ -1,9 +1,9 @@
 package com.benostreamdb.spark;
 
 import com.benostreamdb.Table;
-import java.util.HashMap;
 import java.util.Map;
 import java.util.WeakHashMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
 
 /**
@@ -21,9 +21,10 @@ final class StatementPins {
     if (statement == null) {
       return newest.get();
     }
+    Map<Object, Table> pins;
     synchronized (PINS) {
-      return PINS.computeIfAbsent(statement, s -> new HashMap<>())
-          .computeIfAbsent(key, k -> newest.get());
+      pins = PINS.computeIfAbsent(statement, s -> new ConcurrentHashMap<>());
     }
+    return pins.computeIfAbsent(key, k -> newest.get());
   }
 }

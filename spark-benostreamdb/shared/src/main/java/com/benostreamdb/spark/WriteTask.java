@@ -36,6 +36,18 @@ record WriteTask(
     return new RowBatcher(writer, schema, fields);
   }
 
-  /** What a task wrote, for the commit. */
-  record Written(byte[] message) implements WriterCommitMessage {}
+  /** What a task wrote, for the commit. No record: Kryo, if a session uses it, cannot fill one. */
+  static final class Written implements WriterCommitMessage {
+    private static final long serialVersionUID = 1L;
+
+    private final byte[] message;
+
+    Written(byte[] message) {
+      this.message = message;
+    }
+
+    byte[] message() {
+      return message;
+    }
+  }
 }
