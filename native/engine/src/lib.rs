@@ -6,7 +6,6 @@ pub mod catalog;
 mod error;
 pub mod iceberg;
 pub mod index;
-pub mod sql;
 pub mod storage;
 
 pub use error::{Error, ErrorKind, Result};

@@ -1,1 +1,81 @@
-//! placeholder header for sql
+//! Our SQL: PostgreSQL's dialect over Iceberg tables and their indexes. Text becomes statements (`parse`), queries
+//! become plans over our scans (`query`, `rule`, `scan`, `function`), row changes become one snapshot each
+//! (`write`), and index commands go to the overlay (`command`). Rows are decided by the one evaluator wherever a
+//! filter has a predicate (law L2); a statement sees one snapshot of each table (law L9).
+
+mod command;
+mod function;
+mod parse;
+mod query;
+mod result;
+mod rule;
+mod scan;
+mod write;
+
+pub use result::QueryResult;
+
+use crate::error::Result;
+use crate::session::Session;
+use parse::{Explain, Statement};
+use query::{Planner, StatementTables, explain_error};
+
+/// One parsed statement.
+#[derive(Clone, Debug)]
+pub struct SqlStatement {
+    statement: Statement,
+}
+
+/// Parses statements separated by `;`. Errors: InvalidInput for text that is no SQL, Unsupported for what this
+/// database does not do; then none of the statements is returned.
+pub fn parse_statements(text: &str) -> Result<Vec<SqlStatement>> {
+    Ok(parse::parse(text)?.into_iter().map(|statement| SqlStatement { statement }).collect())
+}
+
+/// Runs the statements of a text one after the other; the first error stops. Rows of queries are read lazily.
+pub async fn execute(session: &Session, text: &str) -> Result<Vec<QueryResult>> {
+    let mut results = Vec::new();
+    for statement in parse_statements(text)? {
+        results.push(statement.run(session).await?);
+    }
+    Ok(results)
+}
+
+impl SqlStatement {
+    /// Runs the statement. A change is published when this returns; rows of a query come as the result is read.
+    pub async fn run(&self, session: &Session) -> Result<QueryResult> {
+        let tables = StatementTables::new(session.clone());
+        match &self.statement {
+            Statement::Query(query) => {
+                let planner = Planner::new(tables);
+                let plan = planner.plan_query(query.as_ref().clone()).await?;
+                planner.run(plan).await
+            }
+            Statement::Explain(explain) => run_explain(explain, tables).await,
+            Statement::CreateTable(create) => write::create_table(create, session).await,
+            Statement::DropTable { table, if_exists } => write::drop_table(table, *if_exists, session).await,
+            Statement::Insert(insert) => write::insert(insert, tables).await,
+            Statement::Delete(delete) => write::delete(delete, tables).await,
+            Statement::Update(update) => write::update(update, tables).await,
+            Statement::Truncate { table } => write::truncate(table, tables).await,
+            Statement::CreateIndex(create) => command::create_index(create, &tables).await,
+            Statement::DropIndex(drop) => command::drop_index(drop, &tables).await,
+            Statement::ShowIndexes { table } => command::show_indexes(table, &tables).await,
+            Statement::Call(call) => command::call(call, &tables).await,
+        }
+    }
+}
+
+async fn run_explain(explain: &Explain, tables: StatementTables) -> Result<QueryResult> {
+    let (planner, plan) = match explain.statement.as_ref() {
+        Statement::Query(query) => {
+            let planner = Planner::new(tables);
+            let plan = planner.plan_query(query.as_ref().clone()).await?;
+            (planner, plan)
+        }
+        Statement::Insert(insert) => write::plan_insert(insert, tables).await?.into_plan(),
+        Statement::Delete(delete) => write::plan_delete(delete, tables).await?.into_plan(),
+        Statement::Update(update) => write::plan_update(update, tables).await?.into_plan(),
+        other => return Err(crate::error::Error::internal(format!("EXPLAIN of {other:?}"))),
+    };
+    planner.explain(plan, explain.verbose, explain.analyze).await
+}

@@ -1,0 +1,17 @@
+//! Planning of queries: the planner's session, the tables of one statement, the relations and operators that
+//! the stock planner does not know, and errors that say what was meant.
+
+mod error;
+mod normalize;
+mod operator;
+mod planner;
+mod relation;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use error::explain_error;
+pub(crate) use normalize::{Normalize, call};
+pub(crate) use planner::Planner;
+pub(crate) use relation::table_argument;
+pub(crate) use table::{StatementTables, TARGET_NAME, table_ref};

@@ -1,0 +1,162 @@
+//! The tables of one statement. Each is loaded once and so pinned to one snapshot (law L9), by whatever name or
+//! location the statement spells it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
+use datafusion::error::DataFusionError;
+use datafusion::sql::sqlparser::ast::ObjectName;
+use tokio::sync::Mutex;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::session::Session;
+use crate::sql::parse::name_parts;
+use crate::sql::scan::TableScanProvider;
+use crate::table::Table;
+use crate::catalog::TableRef;
+
+/// The namespace of one-part names.
+const DEFAULT_NAMESPACE: &str = "default";
+
+/// The name under which a row-level statement scans its target with file and position of each row.
+pub(crate) const TARGET_NAME: &str = "\u{1}target";
+
+/// The planner's name of the catalog that two-part names live in; no identifier spells it.
+pub(super) const CATALOG_NAME: &str = "\u{1}warehouse";
+
+/// The table that parts of a name mean: a location if the only part holds a slash.
+pub(crate) fn table_ref(session: &Session, parts: &[String]) -> Result<TableRef> {
+    match parts {
+        [] => Err(Error::invalid_input("empty table name")),
+        [single] if single.contains('/') => Ok(TableRef::Location(session.environment().storage().resolve(single)?)),
+        [name] => Ok(TableRef::Name { namespace: vec![DEFAULT_NAMESPACE.to_string()], name: name.clone() }),
+        [namespace @ .., name] => Ok(TableRef::Name { namespace: namespace.to_vec(), name: name.clone() }),
+    }
+}
+
+/// Loads tables for one statement.
+#[derive(Clone)]
+pub(crate) struct StatementTables {
+    session: Session,
+    loaded: Arc<Mutex<Vec<(TableRef, Table)>>>,
+    target: Option<Table>,
+}
+
+impl fmt::Debug for StatementTables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StatementTables")
+    }
+}
+
+impl StatementTables {
+    /// Nothing is loaded yet.
+    pub(crate) fn new(session: Session) -> StatementTables {
+        StatementTables { session, loaded: Arc::default(), target: None }
+    }
+
+    /// Declares the target of a row-level statement.
+    pub(crate) fn with_target(mut self, target: Table) -> StatementTables {
+        self.target = Some(target);
+        self
+    }
+
+    /// The session.
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The table of a name in a statement.
+    pub(crate) async fn named(&self, name: &ObjectName) -> Result<Table> {
+        self.get(&name_parts(name)?).await
+    }
+
+    /// The table that the parts of a name mean. Errors: NotFound names it.
+    pub(crate) async fn get(&self, parts: &[String]) -> Result<Table> {
+        let wanted = table_ref(&self.session, parts)?;
+        let mut loaded = self.loaded.lock().await;
+        if let Some((_, table)) = loaded.iter().find(|(known, _)| *known == wanted) {
+            return Ok(table.clone());
+        }
+        let fresh = self.session.table(&wanted).await.map_err(|error| named_error(error, parts))?;
+        let table = match loaded.iter().find(|(_, table)| table.location() == fresh.location()) {
+            Some((_, pinned)) => pinned.clone(),
+            None => fresh,
+        };
+        loaded.push((wanted, table.clone()));
+        Ok(table)
+    }
+
+    async fn provider(&self, parts: &[String]) -> Result<Arc<dyn TableProvider>> {
+        if let ([name], Some(target)) = (parts, &self.target)
+            && name == TARGET_NAME
+        {
+            return Ok(Arc::new(TableScanProvider::with_row_ids(&self.session, target)?));
+        }
+        let table = self.get(parts).await?;
+        Ok(Arc::new(TableScanProvider::new(&self.session, &table).await?))
+    }
+}
+
+/// A missing table is named as the statement spells it.
+fn named_error(error: Error, parts: &[String]) -> Error {
+    match error.kind() {
+        ErrorKind::NotFound => Error::not_found(format!("table {} does not exist", parts.join("."))).caused_by(error),
+        _ => error,
+    }
+}
+
+impl CatalogProviderList for StatementTables {
+    fn register_catalog(&self, _: String, _: Arc<dyn CatalogProvider>) -> Option<Arc<dyn CatalogProvider>> {
+        None
+    }
+
+    fn catalog_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn catalog(&self, name: &str) -> Option<Arc<dyn CatalogProvider>> {
+        let prefix = if name == CATALOG_NAME { Vec::new() } else { vec![name.to_string()] };
+        Some(Arc::new(Namespace { tables: self.clone(), prefix }))
+    }
+}
+
+/// A namespace, or the root of all.
+#[derive(Debug)]
+struct Namespace {
+    tables: StatementTables,
+    prefix: Vec<String>,
+}
+
+impl CatalogProvider for Namespace {
+    fn schema_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        let mut prefix = self.prefix.clone();
+        prefix.push(name.to_string());
+        Some(Arc::new(Namespace { tables: self.tables.clone(), prefix }))
+    }
+}
+
+#[async_trait]
+impl SchemaProvider for Namespace {
+    fn table_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        let mut parts = match self.prefix.as_slice() {
+            [only] if only == DEFAULT_NAMESPACE => Vec::new(),
+            prefix => prefix.to_vec(),
+        };
+        parts.push(name.to_string());
+        Ok(Some(self.tables.provider(&parts).await?))
+    }
+
+    fn table_exist(&self, _: &str) -> bool {
+        true
+    }
+}

@@ -1,0 +1,15 @@
+//! Scans of our tables inside the planner: filters become predicates of the one evaluator (law L2), splits become
+//! partitions, searches merge their splits. Every scan reads the table's pinned snapshot.
+
+mod exec;
+mod filter;
+mod literal;
+mod provider;
+pub(crate) mod row_id;
+mod search;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use filter::conjuncts_of;
+pub(crate) use literal::{EXTENSION_NAME_KEY, UUID_EXTENSION, is_uuid};
+pub(crate) use provider::{DIMENSION_KEY, TableScanProvider};

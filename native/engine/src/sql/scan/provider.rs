@@ -1,0 +1,244 @@
+//! Our table provider: one table at its pinned snapshot, or a search over it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, FieldRef, Schema as ArrowSchema, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::{Session as PlannerSession, TableProvider};
+use datafusion::common::Result as PlanResult;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+
+use super::exec::{ScanExec, ScanOutput};
+use super::filter::{Columns, predicate_of};
+use super::literal::is_uuid;
+use super::row_id;
+use super::search::SearchExec;
+use crate::error::{Error, Result};
+use crate::iceberg::predicate::Predicate;
+use crate::session::Session;
+use crate::table::{Metric, NullDistance, ScanRequest, SearchMode, SearchRequest, Table, VectorSearch};
+
+/// The field metadata that carries a vector column's declared dimension to the rules.
+pub(crate) const DIMENSION_KEY: &str = "benostream.vector.dimension";
+
+/// What a scan returns.
+#[derive(Clone, Debug)]
+enum Rows {
+    /// All rows.
+    Plain,
+    /// At least the rows nearest to a query, in no order; the planner sorts them.
+    Nearest(VectorSearch),
+    /// The best rows of a search in order, with their distance or score.
+    Search { request: SearchRequest, conjuncts: Vec<Predicate> },
+}
+
+/// A table inside the planner.
+#[derive(Clone)]
+pub(crate) struct TableScanProvider {
+    session: Session,
+    table: Table,
+    schema: SchemaRef,
+    /// Field ids of the columns of `schema`; a search's own column has none.
+    ids: Vec<i32>,
+    /// Vector indexes: column and metric.
+    vector_indexes: Vec<(i32, Metric)>,
+    rows: Rows,
+}
+
+impl fmt::Debug for TableScanProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TableScanProvider({})", self.table.name())
+    }
+}
+
+impl TableScanProvider {
+    /// The table's columns, all rows; knows the table's vector indexes.
+    pub(crate) async fn new(session: &Session, table: &Table) -> Result<TableScanProvider> {
+        let mut provider = TableScanProvider::of(session, table)?;
+        provider.vector_indexes = vector_indexes(table).await;
+        Ok(provider)
+    }
+
+    /// The table's columns and those of [`row_id`].
+    pub(crate) fn with_row_ids(session: &Session, table: &Table) -> Result<TableScanProvider> {
+        let mut provider = TableScanProvider::of(session, table)?;
+        let mut fields: Vec<FieldRef> = provider.schema.fields().iter().cloned().collect();
+        fields.push(Arc::new(Field::new(row_id::SEQUENCE_NUMBER, DataType::Int64, false)));
+        fields.push(Arc::new(Field::new(row_id::FILE, DataType::Utf8, false)));
+        fields.push(Arc::new(Field::new(row_id::POSITION, DataType::Int64, false)));
+        provider.schema = Arc::new(ArrowSchema::new(fields));
+        provider.ids.extend(row_id::ORDER_IDS);
+        Ok(provider)
+    }
+
+    fn of(session: &Session, table: &Table) -> Result<TableScanProvider> {
+        let mut ids = Vec::new();
+        let mut fields: Vec<FieldRef> = Vec::new();
+        for (column, field) in table.schema()?.fields.iter().zip(table.arrow_schema().fields()) {
+            ids.push(column.id);
+            fields.push(Arc::new(planner_field(field, table.dimension(field.name())?)));
+        }
+        let schema = Arc::new(ArrowSchema::new(fields));
+        let (session, table) = (session.clone(), table.clone());
+        Ok(TableScanProvider { session, table, schema, ids, vector_indexes: Vec::new(), rows: Rows::Plain })
+    }
+
+    /// The best rows of a search; `conjuncts` select before the top k.
+    pub(crate) fn searching(&self, request: SearchRequest, conjuncts: Vec<Predicate>) -> Result<TableScanProvider> {
+        let name = request.value_name();
+        if self.schema.field_with_name(name).is_ok() {
+            return Err(Error::invalid_input(format!("table {} has a column {name} itself", self.table.name())));
+        }
+        let mut fields: Vec<FieldRef> = self.schema.fields().iter().cloned().collect();
+        fields.push(Arc::new(Field::new(name, DataType::Float64, true)));
+        let mut provider = self.clone();
+        provider.schema = Arc::new(ArrowSchema::new(fields));
+        provider.rows = Rows::Search { request, conjuncts };
+        Ok(provider)
+    }
+
+    /// The rows nearest to `query`, if an index finds them and this is a plain scan.
+    pub(crate) fn nearest(
+        &self,
+        column: &str,
+        query: Vec<f32>,
+        metric: Metric,
+        k: usize,
+        nulls: NullDistance,
+    ) -> Option<TableScanProvider> {
+        let (id, _) = self.find(column)?;
+        let indexed = self.vector_indexes.contains(&(id, metric)) && matches!(self.rows, Rows::Plain);
+        if !indexed || query.is_empty() || !query.iter().all(|x| x.is_finite()) {
+            return None;
+        }
+        let mut provider = self.clone();
+        let mode = SearchMode::Balanced;
+        provider.rows = Rows::Nearest(VectorSearch { column: id, query, k, metric, ef: None, mode, nulls });
+        Some(provider)
+    }
+
+    /// The session.
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The columns.
+    pub(crate) fn columns(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Field id and field of a column. Errors: InvalidInput listing the columns.
+    pub(crate) fn column(&self, name: &str) -> Result<(i32, &Field)> {
+        self.find(name).ok_or_else(|| {
+            let known: Vec<&str> = self.schema.fields().iter().map(|field| field.name().as_str()).collect();
+            let table = self.table.name();
+            Error::invalid_input(format!("table {table} has no column {name} (columns: {})", known.join(", ")))
+        })
+    }
+
+    /// The metric of a column's vector index.
+    pub(crate) fn vector_metric(&self, column: i32) -> Option<Metric> {
+        self.vector_indexes.iter().find(|(id, _)| *id == column).map(|(_, metric)| *metric)
+    }
+
+    fn conjuncts(&self, filters: &[Expr]) -> Result<Vec<Predicate>> {
+        filters
+            .iter()
+            .map(|filter| {
+                let predicate = predicate_of(filter, self);
+                predicate.ok_or_else(|| Error::internal(format!("filter {filter} was pushed but has no predicate")))
+            })
+            .collect()
+    }
+}
+
+impl Columns for TableScanProvider {
+    fn find(&self, name: &str) -> Option<(i32, &Field)> {
+        let index = self.schema.index_of(name).ok()?;
+        Some((*self.ids.get(index)?, self.schema.fields().get(index)?.as_ref()))
+    }
+}
+
+/// A column as the planner sees it: no field id, which would follow the column into results and other tables.
+fn planner_field(field: &Field, dimension: Option<usize>) -> Field {
+    let mut metadata = HashMap::new();
+    if is_uuid(field) {
+        metadata.extend(
+            field.metadata().iter().filter(|(key, _)| key.starts_with("ARROW:")).map(|(k, v)| (k.clone(), v.clone())),
+        );
+    }
+    if let Some(dimension) = dimension {
+        metadata.insert(DIMENSION_KEY.to_string(), dimension.to_string());
+    }
+    Field::new(field.name(), field.data_type().clone(), field.is_nullable()).with_metadata(metadata)
+}
+
+/// Column and metric of every vector index; an unreadable overlay has none.
+async fn vector_indexes(table: &Table) -> Vec<(i32, Metric)> {
+    let view = table.overlay().view().await;
+    let Some(manifest) = &view.manifest else { return Vec::new() };
+    let of = |definition: &crate::index::IndexDefinition| {
+        let metric = definition.parameters.get("metric")?.parse().ok()?;
+        Some((*definition.columns.first()?, metric))
+    };
+    manifest.indexes.iter().filter_map(|entry| of(&entry.definition)).collect()
+}
+
+#[async_trait]
+impl TableProvider for TableScanProvider {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> PlanResult<Vec<TableProviderFilterPushDown>> {
+        let decide = |filter: &&Expr| match self.rows {
+            // What stands outside a search selects among its results.
+            Rows::Search { .. } => TableProviderFilterPushDown::Unsupported,
+            _ if predicate_of(filter, self).is_some() => TableProviderFilterPushDown::Exact,
+            _ => TableProviderFilterPushDown::Unsupported,
+        };
+        Ok(filters.iter().map(decide).collect())
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn PlannerSession,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> PlanResult<Arc<dyn ExecutionPlan>> {
+        let wanted: Vec<usize> = match projection {
+            Some(indices) => indices.clone(),
+            None => (0..self.schema.fields().len()).collect(),
+        };
+        let schema = Arc::new(self.schema.project(&wanted)?);
+        let partitions = state.config().target_partitions();
+        let ids: Vec<i32> = wanted.iter().filter_map(|index| self.ids.get(*index).copied()).collect();
+        let mut request = ScanRequest { min_splits: partitions, ..ScanRequest::default() };
+        if let Rows::Search { request: search, conjuncts } = &self.rows {
+            let mut projection = ids;
+            projection.extend(row_id::ORDER_IDS);
+            request.projection = Some(projection);
+            request.conjuncts = conjuncts.clone();
+            request.search = Some(search.clone());
+            let plan = self.table.plan_scan(&request).await?;
+            return Ok(Arc::new(SearchExec::new(&self.session, &self.table, plan, schema, search, partitions)));
+        }
+        request.projection = Some(ids);
+        request.conjuncts = self.conjuncts(filters)?;
+        request.limit = limit.and_then(|limit| u64::try_from(limit).ok());
+        if let Rows::Nearest(search) = &self.rows {
+            request.search = Some(SearchRequest::Vector(search.clone()));
+        }
+        let plan = self.table.plan_scan(&request).await?;
+        let output = ScanOutput { schema, filters: filters.iter().map(ToString::to_string).collect(), limit };
+        Ok(Arc::new(ScanExec::new(&self.session, &self.table, plan, output, partitions)))
+    }
+}
