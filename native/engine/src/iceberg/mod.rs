@@ -3,9 +3,12 @@
 
 mod avro;
 pub mod document;
+pub mod features;
 mod json;
 pub mod manifest;
+pub mod metrics;
 pub mod predicate;
+pub mod prune;
 pub mod schema;
 pub mod snapshot;
 pub mod spec;

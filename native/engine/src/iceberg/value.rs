@@ -2,6 +2,7 @@
 //! binary form (Iceberg spec, appendix D). An undecodable bound is absent, never an error.
 
 mod binary;
+mod coerce;
 mod json;
 #[cfg(test)]
 mod tests;

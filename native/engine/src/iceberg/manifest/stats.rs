@@ -74,6 +74,12 @@ impl BoundMap {
         found
     }
 
+    /// Sets the bound of a field.
+    pub fn insert(&mut self, field_id: i32, bound: Vec<u8>) {
+        let others: Vec<_> = self.iter().filter(|(id, _)| *id != field_id).collect();
+        *self = BoundMap::new(others.into_iter().chain([(field_id, bound)]));
+    }
+
     /// All bounds; what is damaged is left out.
     pub fn iter(&self) -> impl Iterator<Item = (i32, Vec<u8>)> {
         let mut pairs = Vec::new();

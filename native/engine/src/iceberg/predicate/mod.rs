@@ -2,9 +2,17 @@
 //! Three-valued logic; floats follow PostgreSQL and Spark: -0.0 = 0.0, NaN = NaN and greatest.
 //! Knows columns by field id only; opens nothing.
 
+mod column;
+mod evaluate;
+#[cfg(test)]
+pub(super) mod tests;
+mod tree;
+
 use serde::{Deserialize, Serialize};
 
 use super::value::Value;
+
+pub use evaluate::evaluate;
 
 /// Ids of the metadata columns that predicates and projections may name (Iceberg spec, reserved field ids).
 pub mod reserved {

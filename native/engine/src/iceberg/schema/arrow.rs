@@ -20,6 +20,11 @@ pub fn field_id(field: &ArrowField) -> Option<i32> {
     field.metadata().get(FIELD_ID_KEY)?.parse().ok()
 }
 
+/// Whether an Arrow field of 16 bytes is marked as a uuid.
+pub(crate) fn is_uuid(field: &ArrowField) -> bool {
+    *field.data_type() == DataType::FixedSizeBinary(16) && field.metadata().get(EXTENSION_KEY).is_some_and(|e| e == UUID_EXTENSION)
+}
+
 /// The dimensions of the top-level columns that are fixed-size lists of floats, by column name.
 pub fn vector_dimensions(schema: &ArrowSchema) -> BTreeMap<String, u32> {
     let dimension = |field: &FieldRef| match field.data_type() {
@@ -183,7 +188,7 @@ fn primitive(field: &ArrowField, ty: &DataType) -> Result<Type, &'static str> {
         DataType::Timestamp(_, Some(_)) => Type::TimestampTz,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Type::String,
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Type::Binary,
-        DataType::FixedSizeBinary(16) if field.metadata().get(EXTENSION_KEY).is_some_and(|e| e == UUID_EXTENSION) => Type::Uuid,
+        DataType::FixedSizeBinary(16) if is_uuid(field) => Type::Uuid,
         DataType::FixedSizeBinary(length) => Type::Fixed(u32::try_from(*length).map_err(|_| "; its length is negative")?),
         DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => return Err("; use a signed integer"),
         _ => return Err(""),

@@ -14,6 +14,7 @@ use serde_json::Value as Json;
 use super::value::Value;
 use crate::error::Result;
 
+pub(crate) use arrow::is_uuid;
 pub use arrow::{FIELD_ID_KEY, field_id, vector_dimensions};
 
 /// The greatest field id that a table may assign (the ids above are reserved).
