@@ -48,14 +48,19 @@ impl Analyzer {
     /// Calls `each` with every term of `text`, in order.
     pub fn tokens(&self, text: &str, each: &mut dyn FnMut(&str)) {
         let mut buffer = Buffer::default();
-        each_word(text, |word| match self {
-            Analyzer::Standard => each(buffer.lower_case(word)),
-            Analyzer::English => {
-                if let Some(term) = buffer.english(word) {
-                    each(term);
-                }
+        each_word(text, |word| {
+            if let Some(term) = self.term(word, &mut buffer) {
+                each(term);
             }
         });
+    }
+
+    /// The term of a word; None for a stop word.
+    pub(super) fn term<'b>(&self, word: &str, buffer: &'b mut Buffer) -> Option<&'b str> {
+        match self {
+            Analyzer::Standard => Some(buffer.lower_case(word)),
+            Analyzer::English => buffer.english(word),
+        }
     }
 
     /// The terms of `text`, in order, duplicates kept.
@@ -67,8 +72,8 @@ impl Analyzer {
 }
 
 /// Storage reused from word to word.
-#[derive(Default)]
-struct Buffer {
+#[derive(Clone, Debug, Default)]
+pub(super) struct Buffer {
     bytes: Vec<u8>,
     characters: Vec<char>,
     text: String,

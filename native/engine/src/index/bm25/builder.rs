@@ -3,20 +3,20 @@
 
 use arrow::array::{Array, RecordBatch, StringArray};
 use bytes::Bytes;
-use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{Error, Result};
 use crate::index::{Blob, IndexBuilder};
 
 use super::analyzer::Analyzer;
-use super::bits::{Block, pack, put_varint, width_of};
+use super::bits::{BLOCK, pack, put_varint, width_of};
 use super::format::{BLOB_KIND, DICTIONARY_BLOCK, LENGTH_ESCAPE, SkipEntry, Trailer};
 use super::hull;
 use super::score::length_code;
+use super::vocabulary::{TermTable, Vocabulary};
 
 /// Takes the rows of one segment.
 pub(super) struct Bm25Builder {
-    analyzer: Analyzer,
+    vocabulary: Vocabulary,
     names: TermTable,
     terms: Vec<Postings>,
     lengths: Vec<u32>,
@@ -26,7 +26,7 @@ pub(super) struct Bm25Builder {
 impl Bm25Builder {
     pub(super) fn new(analyzer: Analyzer) -> Bm25Builder {
         Bm25Builder {
-            analyzer,
+            vocabulary: Vocabulary::new(analyzer),
             names: TermTable::new(),
             terms: Vec::new(),
             lengths: Vec::new(),
@@ -37,22 +37,33 @@ impl Bm25Builder {
     /// Adds a row; NULL is the empty text.
     pub(super) fn add_row(&mut self, text: &str) -> Result<()> {
         let row = u32::try_from(self.lengths.len()).map_err(|_| too_large("rows"))?;
-        let (names, terms, codes) = (&mut self.names, &mut self.terms, &self.codes);
+        let Bm25Builder {
+            vocabulary,
+            names,
+            terms,
+            codes,
+            ..
+        } = self;
         let mut length = 0u32;
-        let mut full = false;
-        self.analyzer.tokens(text, &mut |token| {
+        let mut fits = true;
+        let number = |term: &str| {
+            let id = names
+                .insert(term.as_bytes())
+                .and_then(|id| u32::try_from(id).ok());
+            id.unwrap_or(u32::MAX)
+        };
+        vocabulary.numbers(text, number, |number| {
             length = length.saturating_add(1);
-            match names.id(token.as_bytes(), terms.len()) {
-                Some(id) if id == terms.len() => terms.push(Postings::of(row)),
-                Some(id) => {
-                    if let Some(postings) = terms.get_mut(id) {
-                        full |= postings.add(row, codes).is_none();
-                    }
-                }
-                None => full = true,
+            let id = number as usize;
+            if id == terms.len() {
+                terms.push(Postings::default());
             }
+            let added = terms
+                .get_mut(id)
+                .and_then(|postings| postings.add(row, codes));
+            fits &= added.is_some();
         });
-        if full {
+        if !fits {
             return Err(too_large("terms"));
         }
         self.lengths.push(length);
@@ -107,8 +118,8 @@ fn too_large(what: &str) -> Error {
 #[derive(Default)]
 struct Postings {
     row_count: u32,
-    rows: Vec<u32>,
-    frequencies: Vec<u32>,
+    /// Row and frequency.
+    open: Vec<(u32, u32)>,
     /// Last row of the last full block.
     last_full: Option<u32>,
     skips: Vec<u8>,
@@ -116,56 +127,41 @@ struct Postings {
 }
 
 impl Postings {
-    fn of(row: u32) -> Postings {
-        Postings {
-            row_count: 1,
-            rows: vec![row],
-            frequencies: vec![1],
-            ..Postings::default()
-        }
-    }
-
     /// Counts one more token in `row`; None when the term outgrows the format.
     fn add(&mut self, row: u32, codes: &[u8]) -> Option<()> {
-        if self.rows.last() == Some(&row) {
-            let frequency = self.frequencies.last_mut()?;
-            *frequency += 1;
-            return Some(());
+        match self.open.last_mut() {
+            Some((last, frequency)) if *last == row => *frequency += 1,
+            _ => {
+                self.flush_full(codes)?;
+                self.open.push((row, 1));
+                self.row_count += 1;
+            }
         }
-        self.flush_full(codes)?;
-        self.rows.push(row);
-        self.frequencies.push(1);
-        self.row_count += 1;
         Some(())
     }
 
     fn flush_full(&mut self, codes: &[u8]) -> Option<()> {
-        let (Ok(rows), Ok(frequencies)) = (
-            Block::try_from(self.rows.as_slice()),
-            Block::try_from(self.frequencies.as_slice()),
-        ) else {
+        let Ok(full) = <[(u32, u32); BLOCK]>::try_from(self.open.as_slice()) else {
             return Some(());
         };
         let mut before = self.last_full;
-        let gaps = rows.map(|row| gap(before.replace(row), row));
-        let above_one = frequencies.map(|frequency| frequency - 1);
-        let rows_of_bound = rows
+        let gaps = full.map(|(row, _)| gap(before.replace(row), row));
+        let above_one = full.map(|(_, frequency)| frequency - 1);
+        let bounded = full
             .iter()
-            .zip(&frequencies)
             .map(|(row, frequency)| (*frequency, code_of(codes, *row)));
         let entry = SkipEntry {
             last_row: before?,
             data_offset: u32::try_from(self.data.len()).ok()?,
             gap_width: width_of(&gaps),
             frequency_width: width_of(&above_one),
-            bound: hull::bound(rows_of_bound),
+            bound: hull::bound(bounded),
         };
         entry.write(&mut self.skips);
         pack(&gaps, entry.gap_width, &mut self.data);
         pack(&above_one, entry.frequency_width, &mut self.data);
         self.last_full = before;
-        self.rows.clear();
-        self.frequencies.clear();
+        self.open.clear();
         Some(())
     }
 
@@ -175,11 +171,11 @@ impl Postings {
         out.append(&mut self.skips);
         out.append(&mut self.data);
         let mut before = self.last_full;
-        for (row, frequency) in self.rows.iter().zip(&self.frequencies) {
-            let gap = u64::from(gap(before.replace(*row), *row));
-            put_varint(gap << 1 | u64::from(*frequency == 1), out);
-            if *frequency > 1 {
-                put_varint(u64::from(*frequency - 2), out);
+        for (row, frequency) in self.open {
+            let gap = u64::from(gap(before.replace(row), row));
+            put_varint(gap << 1 | u64::from(frequency == 1), out);
+            if frequency > 1 {
+                put_varint(u64::from(frequency - 2), out);
             }
         }
         Some(())
@@ -228,7 +224,7 @@ impl Sections {
         put_varint(suffix.len() as u64, &mut self.dictionary);
         self.dictionary.extend_from_slice(suffix);
         put_varint(u64::from(postings.row_count), &mut self.dictionary);
-        if let ([row], [frequency]) = (postings.rows.as_slice(), postings.frequencies.as_slice())
+        if let [(row, frequency)] = postings.open.as_slice()
             && postings.row_count == 1
         {
             put_varint(u64::from(*row), &mut self.dictionary);
@@ -290,79 +286,5 @@ impl Sections {
         out.append(&mut exceptions);
         trailer.write(&mut out);
         Ok(out)
-    }
-}
-
-/// Numbers distinct terms from 0: an open-addressed hash table over one arena.
-struct TermTable {
-    /// Id + 1, 0 where free; a power of two of slots.
-    slots: Vec<u32>,
-    hashes: Vec<u64>,
-    ends: Vec<usize>,
-    arena: Vec<u8>,
-}
-
-impl TermTable {
-    fn new() -> TermTable {
-        TermTable {
-            slots: vec![0; 1024],
-            hashes: Vec::new(),
-            ends: Vec::new(),
-            arena: Vec::new(),
-        }
-    }
-
-    fn text(&self, id: usize) -> &[u8] {
-        let start = id
-            .checked_sub(1)
-            .and_then(|before| self.ends.get(before))
-            .copied()
-            .unwrap_or(0);
-        self.ends
-            .get(id)
-            .and_then(|end| self.arena.get(start..*end))
-            .unwrap_or_default()
-    }
-
-    /// The id of `text`, `next` if it is new; None when ids run out.
-    fn id(&mut self, text: &[u8], next: usize) -> Option<usize> {
-        let hash = xxh3_64(text);
-        let mask = self.slots.len() - 1;
-        let mut at = usize::try_from(hash & mask as u64).ok()?;
-        loop {
-            let stored = *self.slots.get(at)?;
-            let Some(id) = stored
-                .checked_sub(1)
-                .and_then(|id| usize::try_from(id).ok())
-            else {
-                break;
-            };
-            if self.hashes.get(id) == Some(&hash) && self.text(id) == text {
-                return Some(id);
-            }
-            at = (at + 1) & mask;
-        }
-        *self.slots.get_mut(at)? = u32::try_from(next + 1).ok()?;
-        self.hashes.push(hash);
-        self.arena.extend_from_slice(text);
-        self.ends.push(self.arena.len());
-        if self.hashes.len() * 2 > self.slots.len() {
-            self.grow()?;
-        }
-        Some(next)
-    }
-
-    fn grow(&mut self) -> Option<()> {
-        let mut slots = vec![0u32; self.slots.len() * 2];
-        let mask = slots.len() - 1;
-        for (number, hash) in (1u32..).zip(&self.hashes) {
-            let mut at = usize::try_from(hash & mask as u64).ok()?;
-            while *slots.get(at)? != 0 {
-                at = (at + 1) & mask;
-            }
-            *slots.get_mut(at)? = number;
-        }
-        self.slots = slots;
-        Some(())
     }
 }

@@ -12,6 +12,7 @@ mod porter;
 mod reader;
 mod score;
 mod search;
+mod vocabulary;
 mod words;
 
 #[cfg(test)]

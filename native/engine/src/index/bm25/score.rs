@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::index::{TextQuery, TextStatistics};
 
 use super::analyzer::Analyzer;
+use super::vocabulary::Vocabulary;
 
 /// Lengths below this have a code of their own.
 const EXACT_LENGTHS: u32 = 24;
@@ -133,8 +134,9 @@ fn inverse_document_frequency(term: &str, statistics: &TextStatistics) -> Result
 /// Scores rows without index exactly as an index would.
 #[derive(Clone, Debug)]
 pub struct TextScorer {
-    analyzer: Analyzer,
+    vocabulary: Vocabulary,
     model: Model,
+    /// By term of the query, and one more for all other terms.
     frequencies: Vec<u32>,
 }
 
@@ -146,9 +148,9 @@ impl TextScorer {
         statistics: &TextStatistics,
     ) -> Result<TextScorer> {
         let model = Model::new(query, statistics)?;
-        let frequencies = vec![0; model.terms.len()];
+        let frequencies = vec![0; model.terms.len() + 1];
         Ok(TextScorer {
-            analyzer,
+            vocabulary: Vocabulary::new(analyzer),
             model,
             frequencies,
         })
@@ -156,70 +158,66 @@ impl TextScorer {
 
     /// The score of a row; None where it does not match.
     pub fn score(&mut self, text: &str) -> Option<f64> {
-        let (terms, frequencies) = (&self.model.terms, &mut self.frequencies);
+        let TextScorer {
+            vocabulary,
+            model,
+            frequencies,
+        } = self;
         frequencies.fill(0);
         let mut length = 0u32;
-        self.analyzer.tokens(text, &mut |token| {
+        let number = |term: &str| number_of(term, &model.terms, |other| &other.text);
+        vocabulary.numbers(text, number, |number| {
             length = length.saturating_add(1);
-            if let Ok(index) = terms.binary_search_by(|term| term.text.as_str().cmp(token))
-                && let Some(frequency) = frequencies.get_mut(index)
-            {
+            if let Some(frequency) = frequencies.get_mut(number as usize) {
                 *frequency += 1;
             }
         });
-        let norm = self.model.norm(length_code(length));
+        let norm = model.norm(length_code(length));
         let mut score = 0.0;
         let mut matched = 0;
-        for (term, frequency) in terms
-            .iter()
-            .zip(&self.frequencies)
-            .filter(|(_, frequency)| **frequency > 0)
-        {
-            score += contribution(term.weight, *frequency, norm);
-            matched += 1;
+        for (term, frequency) in model.terms.iter().zip(frequencies) {
+            if *frequency > 0 {
+                score += contribution(term.weight, *frequency, norm);
+                matched += 1;
+            }
         }
-        let enough = if self.model.all {
-            matched == terms.len()
-        } else {
-            true
-        };
-        (matched > 0 && enough).then_some(score)
+        let wanted = if model.all { model.terms.len() } else { 1 };
+        (matched > 0 && matched >= wanted).then_some(score)
     }
+}
+
+/// The place of `term` among ascending `terms`, their count if it is not there.
+fn number_of<T>(term: &str, terms: &[T], text: impl Fn(&T) -> &String) -> u32 {
+    let place = terms
+        .binary_search_by(|other| text(other).as_str().cmp(term))
+        .unwrap_or(terms.len());
+    u32::try_from(place).unwrap_or(u32::MAX)
 }
 
 /// Gathers the statistics of live rows without index.
 #[derive(Clone, Debug)]
 pub struct StatisticsCollector {
-    analyzer: Analyzer,
-    terms: Vec<Counted>,
+    vocabulary: Vocabulary,
+    terms: Vec<String>,
+    /// By term: the rows that hold it, and the last of them.
+    counts: Vec<(u64, u64)>,
+    row_count: u64,
     document_count: u64,
     token_count: u64,
-}
-
-#[derive(Clone, Debug)]
-struct Counted {
-    text: String,
-    document_frequency: u64,
-    in_row: bool,
 }
 
 impl StatisticsCollector {
     /// A collector for these terms; duplicates are fine.
     pub fn new(analyzer: Analyzer, terms: &[String]) -> StatisticsCollector {
-        let mut texts = terms.to_vec();
-        texts.sort_unstable();
-        texts.dedup();
-        let terms = texts
-            .into_iter()
-            .map(|text| Counted {
-                text,
-                document_frequency: 0,
-                in_row: false,
-            })
-            .collect();
+        let mut terms = terms.to_vec();
+        terms.sort_unstable();
+        terms.dedup();
+        let counts = vec![(0, 0); terms.len()];
         StatisticsCollector {
-            analyzer,
+            vocabulary: Vocabulary::new(analyzer),
             terms,
+            counts,
+            row_count: 0,
             document_count: 0,
             token_count: 0,
         }
@@ -227,33 +225,37 @@ impl StatisticsCollector {
 
     /// Counts one live row. NULL rows have no text: leave them out, or give the empty text.
     pub fn add(&mut self, text: &str) {
-        let terms = &mut self.terms;
+        self.row_count += 1;
+        let StatisticsCollector {
+            vocabulary,
+            terms,
+            counts,
+            row_count,
+            ..
+        } = self;
         let mut length = 0u64;
-        self.analyzer.tokens(text, &mut |token| {
+        let number = |term: &str| number_of(term, terms, |other| other);
+        vocabulary.numbers(text, number, |number| {
             length += 1;
-            if let Ok(index) = terms.binary_search_by(|term| term.text.as_str().cmp(token))
-                && let Some(term) = terms.get_mut(index)
+            if let Some((count, last)) = counts
+                .get_mut(number as usize)
+                .filter(|(_, last)| last != row_count)
             {
-                term.in_row = true;
+                *count += 1;
+                *last = *row_count;
             }
         });
         self.document_count += u64::from(length > 0);
         self.token_count += length;
-        for term in &mut self.terms {
-            term.document_frequency += u64::from(std::mem::take(&mut term.in_row));
-        }
     }
 
     /// The statistics of the rows so far.
     pub fn finish(self) -> TextStatistics {
+        let counts = self.counts.into_iter().map(|(count, _)| count);
         TextStatistics {
             document_count: self.document_count,
             token_count: self.token_count,
-            document_frequency: self
-                .terms
-                .into_iter()
-                .map(|term| (term.text, term.document_frequency))
-                .collect(),
+            document_frequency: self.terms.into_iter().zip(counts).collect(),
         }
     }
 }

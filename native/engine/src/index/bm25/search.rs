@@ -14,7 +14,8 @@ use super::reader::{Cursor, Segment, TermEntry};
 use super::score::{Model, contribution};
 
 /// Rows scored at a time; a power of two.
-const WINDOW: usize = 4096;
+const WINDOW_ROWS: u32 = 4096;
+const WINDOW: usize = WINDOW_ROWS as usize;
 /// Dead rows are looked up one by one in a list that is so many times longer.
 const SPARSE_FACTOR: u64 = 16;
 
@@ -25,19 +26,22 @@ impl TextIndex for Segment {
             token_count: self.token_count(),
             ..TextStatistics::default()
         };
+        let mut dead_set = vec![0u64; dead_words(self, dead)];
         for row in dead.iter().take_while(|row| *row < self.row_count()) {
             let length = self.length(row)?;
             statistics.document_count = statistics
                 .document_count
                 .saturating_sub(u64::from(length > 0));
             statistics.token_count = statistics.token_count.saturating_sub(u64::from(length));
+            if let Some(word) = dead_set.get_mut((row / 64) as usize) {
+                *word |= 1 << (row % 64);
+            }
         }
         for term in terms {
             if !statistics.document_frequency.contains_key(term) {
                 let live = match self.term(term)? {
-                    Some(entry) => {
-                        u64::from(entry.row_count).saturating_sub(dead_rows(self, &entry, dead)?)
-                    }
+                    Some(entry) => u64::from(entry.row_count)
+                        .saturating_sub(dead_rows(self, &entry, dead, &dead_set)?),
                     None => 0,
                 };
                 statistics.document_frequency.insert(term.clone(), live);
@@ -64,8 +68,22 @@ impl TextIndex for Segment {
     }
 }
 
+/// Words of a bit set of dead rows; none where no row is dead.
+fn dead_words(segment: &Segment, dead: &RoaringBitmap) -> usize {
+    if dead.is_empty() {
+        0
+    } else {
+        (segment.row_count() / 64) as usize + 1
+    }
+}
+
 /// Rows of a term that are dead.
-fn dead_rows(segment: &Segment, entry: &TermEntry, dead: &RoaringBitmap) -> Result<u64> {
+fn dead_rows(
+    segment: &Segment,
+    entry: &TermEntry,
+    dead: &RoaringBitmap,
+    dead_set: &[u64],
+) -> Result<u64> {
     if dead.is_empty() {
         return Ok(0);
     }
@@ -80,13 +98,12 @@ fn dead_rows(segment: &Segment, entry: &TermEntry, dead: &RoaringBitmap) -> Resu
         }
         return Ok(count);
     }
-    let mut rest = dead.iter();
-    let mut next = rest.next();
     cursor.drain(u32::MAX, |row, _| {
-        while next.is_some_and(|dead| dead < row) {
-            next = rest.next();
-        }
-        count += u64::from(next == Some(row));
+        let word = dead_set
+            .get((row / 64) as usize)
+            .copied()
+            .unwrap_or_default();
+        count += word >> (row % 64) & 1;
     })?;
     Ok(count)
 }
@@ -135,8 +152,8 @@ impl<'a> Search<'a> {
                     None => return Ok(()),
                 }
             }
-            let last = row | (WINDOW as u32 - 1);
-            let start = last - (WINDOW as u32 - 1);
+            let last = row | (WINDOW_ROWS - 1);
+            let start = last - (WINDOW_ROWS - 1);
             self.score(start, last)?;
             self.collect(start, allowed, best);
             match last.checked_add(1) {
@@ -203,14 +220,17 @@ impl<'a> Search<'a> {
             {
                 continue;
             }
-            for (score, slot) in scores.iter().zip(base..) {
-                let row = start + slot as u32;
+            for (score, slot) in scores
+                .iter()
+                .zip(base..)
+                .filter(|(score, _)| **score > floor)
+            {
+                let Ok(row) = u32::try_from(slot).map(|slot| start + slot) else {
+                    continue;
+                };
                 let complete =
                     !self.model.all || self.matched.get(slot) == Some(&self.cursors.len());
-                if *score > best.floor
-                    && complete
-                    && allowed.is_none_or(|allowed| allowed.contains(row))
-                {
+                if complete && allowed.is_none_or(|allowed| allowed.contains(row)) {
                     best.add(Hit { row, value: *score });
                 }
             }
@@ -262,6 +282,9 @@ impl Best {
     }
 
     fn add(&mut self, hit: Hit) {
+        if hit.value <= self.floor {
+            return;
+        }
         self.worst_first.push(Reverse(Ranked(hit)));
         if self.worst_first.len() > self.k {
             self.worst_first.pop();

@@ -80,7 +80,18 @@ fn class_of(c: char) -> Class {
 /// Calls `each` with every word of `text`, in order.
 pub(super) fn each_word(text: &str, mut each: impl FnMut(&str)) {
     let mut start = 0;
-    while let Some(first) = Piece::read(text, start, 0) {
+    while start < text.len() {
+        if let Some(end) = plain_end(text.as_bytes(), start) {
+            if let Some(word) = text.get(start..end).filter(|word| !word.is_empty()) {
+                each(word);
+            }
+            // what ended the word is no word
+            start = end + 1;
+            continue;
+        }
+        let Some(first) = Piece::read(text, start, 0) else {
+            return;
+        };
         match longest(text, start, first) {
             Some(end) => {
                 if let Some(word) = text.get(start..end) {
@@ -91,6 +102,22 @@ pub(super) fn each_word(text: &str, mut each: impl FnMut(&str)) {
             None => start = first.base_end,
         }
     }
+}
+
+/// The end of a word of ASCII letters and digits before a space or the like, which is most words and needs no rule;
+/// `start` where there is none. None where the rules must decide.
+fn plain_end(bytes: &[u8], start: usize) -> Option<usize> {
+    let rest = bytes.get(start..)?;
+    let length = rest
+        .iter()
+        .position(|byte| !byte.is_ascii_alphanumeric())
+        .unwrap_or(rest.len());
+    let stopped = match rest.get(length..) {
+        Some([b' ' | b'\n' | b'-' | b'(' | b')', ..] | []) => true,
+        Some([b',' | b'.', next, ..]) => *next == b' ',
+        _ => false,
+    };
+    (stopped && length <= UNITS_MAX).then_some(start + length)
 }
 
 /// A character and what extends it.
