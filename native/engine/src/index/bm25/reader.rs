@@ -262,7 +262,7 @@ impl Segment {
 
     /// A cursor before the first row of a term.
     pub(super) fn cursor(&self, entry: &TermEntry) -> Result<Cursor<'_>> {
-        let mut cursor = Cursor::empty(self.row_count);
+        let mut cursor = Cursor::empty(entry.row_count, self.row_count);
         match &entry.place {
             Place::Single { row, frequency } => {
                 cursor.rows = [*row; BLOCK];
@@ -313,6 +313,7 @@ impl Segment {
 
 /// Walks the rows of a term in ascending order, a block at a time.
 pub(super) struct Cursor<'a> {
+    row_count: u32,
     row_limit: u32,
     skips: &'a [u8],
     data: &'a [u8],
@@ -329,8 +330,9 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    fn empty(row_limit: u32) -> Cursor<'a> {
+    fn empty(row_count: u32, row_limit: u32) -> Cursor<'a> {
         Cursor {
+            row_count,
             row_limit,
             skips: &[],
             data: &[],
@@ -343,6 +345,16 @@ impl<'a> Cursor<'a> {
             at: 0,
             filled: 0,
         }
+    }
+
+    /// Rows of the term.
+    pub(super) fn row_count(&self) -> u32 {
+        self.row_count
+    }
+
+    /// How often the row that `advance` told holds the term.
+    pub(super) fn frequency(&self) -> u32 {
+        self.frequencies.get(self.at).copied().unwrap_or_default()
     }
 
     /// Moves to the first row at or after `row` and tells it.

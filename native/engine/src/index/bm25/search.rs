@@ -1,6 +1,6 @@
 //! Answers from one segment: its share of the table's statistics, and the best rows of a query. Rows are scored
-//! in windows, term after term, so that every row adds up its terms in the order of the terms, as the path without
-//! index does.
+//! so that every row adds up its terms in the order of the terms, as the path without index does: where any term
+//! matches in windows of rows, term after term; where all must match row by row.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -58,13 +58,11 @@ impl TextIndex for Segment {
         allowed: Option<&RoaringBitmap>,
     ) -> Result<Vec<Hit>> {
         let model = Model::new(query, statistics)?;
-        let mut best = Best::new(k);
-        if k > 0
-            && let Some(mut search) = Search::open(self, &model)?
-        {
-            search.run(allowed, &mut best)?;
+        match Search::open(self, &model, k, allowed)? {
+            Some(search) if model.all => search.run_all(),
+            Some(search) => search.run_any(),
+            None => Ok(Vec::new()),
         }
-        Ok(best.into_hits())
     }
 }
 
@@ -112,15 +110,20 @@ fn dead_rows(
 struct Search<'a> {
     segment: &'a Segment,
     model: &'a Model,
+    allowed: Option<&'a RoaringBitmap>,
+    /// In the order of the terms, with their weights.
     cursors: Vec<(Cursor<'a>, f64)>,
-    scores: Vec<f64>,
-    /// Terms found, row by row; used where all must match.
-    matched: Vec<usize>,
+    best: Best,
 }
 
 impl<'a> Search<'a> {
     /// None where no row can match.
-    fn open(segment: &'a Segment, model: &'a Model) -> Result<Option<Search<'a>>> {
+    fn open(
+        segment: &'a Segment,
+        model: &'a Model,
+        k: usize,
+        allowed: Option<&'a RoaringBitmap>,
+    ) -> Result<Option<Search<'a>>> {
         let mut cursors = Vec::new();
         for term in &model.terms {
             match segment.term(&term.text)? {
@@ -129,112 +132,144 @@ impl<'a> Search<'a> {
                 None => {}
             }
         }
-        let matched = if model.all {
-            vec![0; WINDOW]
-        } else {
-            Vec::new()
-        };
-        Ok(Some(Search {
+        let possible = k > 0 && !cursors.is_empty();
+        Ok(possible.then(|| Search {
             segment,
             model,
+            allowed,
             cursors,
-            scores: vec![0.0; WINDOW],
-            matched,
+            best: Best::new(k),
         }))
     }
 
-    fn run(&mut self, allowed: Option<&RoaringBitmap>, best: &mut Best) -> Result<()> {
-        let mut from = 0;
-        while let Some(mut row) = self.next_row(from)? {
-            if let Some(allowed) = allowed {
-                match allowed.range(row..).next() {
-                    Some(next) => row = next,
-                    None => return Ok(()),
-                }
+    /// Rows that hold every term: the cursors leapfrog, the rarest term first.
+    fn run_all(mut self) -> Result<Vec<Hit>> {
+        let mut order: Vec<usize> = (0..self.cursors.len()).collect();
+        order.sort_by_key(|index| {
+            self.cursors
+                .get(*index)
+                .map(|(cursor, _)| cursor.row_count())
+        });
+        let mut from = Some(0);
+        while let Some(row) = from {
+            let Some(row) = self.next_common(&order, row)? else {
+                break;
+            };
+            if self.allowed.is_none_or(|allowed| allowed.contains(row)) {
+                let norm = self.model.norm(self.code(row));
+                let scores = self.cursors.iter();
+                let score = scores.fold(0.0, |sum, (cursor, weight)| {
+                    sum + contribution(*weight, cursor.frequency(), norm)
+                });
+                self.best.add(Hit { row, value: score });
+            }
+            from = row.checked_add(1);
+        }
+        Ok(self.best.into_hits())
+    }
+
+    /// The first row from `row` on that every cursor has.
+    fn next_common(&mut self, order: &[usize], mut row: u32) -> Result<Option<u32>> {
+        let mut agreeing = 0;
+        for index in order.iter().cycle() {
+            if agreeing == order.len() {
+                return Ok(Some(row));
+            }
+            let Some((cursor, _)) = self.cursors.get_mut(*index) else {
+                return Ok(None);
+            };
+            match cursor.advance(row)? {
+                Some(found) if found == row => agreeing += 1,
+                Some(found) => (row, agreeing) = (found, 1),
+                None => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Rows that hold any term, a window at a time.
+    fn run_any(mut self) -> Result<Vec<Hit>> {
+        let mut scores = vec![0.0; WINDOW];
+        let mut from = Some(0);
+        while let Some(row) = from {
+            let Some(mut row) = self.next_any(row)? else {
+                break;
+            };
+            if let Some(allowed) = self.allowed {
+                let Some(next) = allowed.range(row..).next() else {
+                    break;
+                };
+                row = next;
             }
             let last = row | (WINDOW_ROWS - 1);
             let start = last - (WINDOW_ROWS - 1);
-            self.score(start, last)?;
-            self.collect(start, allowed, best);
-            match last.checked_add(1) {
-                Some(next) => from = next,
-                None => return Ok(()),
-            }
+            self.score(&mut scores, start, last)?;
+            self.collect(&scores, start);
+            from = last.checked_add(1);
         }
-        Ok(())
+        Ok(self.best.into_hits())
     }
 
-    /// The first row from `from` on that may match.
-    fn next_row(&mut self, from: u32) -> Result<Option<u32>> {
+    /// The first row from `row` on that any cursor has.
+    fn next_any(&mut self, row: u32) -> Result<Option<u32>> {
         let mut first: Option<u32> = None;
         for (cursor, _) in &mut self.cursors {
-            match (cursor.advance(from)?, first) {
-                (None, _) if self.model.all => return Ok(None),
-                (None, _) => {}
-                (Some(row), None) => first = Some(row),
-                (Some(row), Some(other)) => {
-                    first = Some(if self.model.all {
-                        row.max(other)
-                    } else {
-                        row.min(other)
-                    })
-                }
+            if let Some(found) = cursor.advance(row)? {
+                first = Some(first.map_or(found, |first| first.min(found)));
             }
         }
         Ok(first)
     }
 
     /// Scores the rows of a window, term after term.
-    fn score(&mut self, start: u32, last: u32) -> Result<()> {
-        self.scores.fill(0.0);
-        self.matched.fill(0);
+    fn score(&mut self, scores: &mut [f64], start: u32, last: u32) -> Result<()> {
+        scores.fill(0.0);
         let codes = self
             .segment
             .codes()
             .get(start as usize..)
             .unwrap_or_default();
+        let model = self.model;
         for (cursor, weight) in &mut self.cursors {
             cursor.advance(start)?;
-            let (scores, matched, model) = (&mut self.scores, &mut self.matched, self.model);
             cursor.drain(last, |row, frequency| {
                 let slot = (row - start) as usize;
-                let norm = model.norm(codes.get(slot).copied().unwrap_or(u8::MAX));
-                if let Some(score) = scores.get_mut(slot) {
-                    *score += contribution(*weight, frequency, norm);
-                }
-                if let Some(matched) = matched.get_mut(slot) {
-                    *matched += 1;
+                if let (Some(score), Some(code)) = (scores.get_mut(slot), codes.get(slot)) {
+                    *score += contribution(*weight, frequency, model.norm(*code));
                 }
             })?;
         }
         Ok(())
     }
 
-    fn collect(&self, start: u32, allowed: Option<&RoaringBitmap>, best: &mut Best) {
+    fn collect(&mut self, scores: &[f64], start: u32) {
         const STEP: usize = 16;
-        for (scores, base) in self.scores.chunks(STEP).zip((0..).step_by(STEP)) {
-            let floor = best.floor;
+        for (scores, first) in scores.chunks(STEP).zip((start..).step_by(STEP)) {
+            let floor = self.best.floor;
             if !scores
                 .iter()
                 .fold(false, |any, score| any | (*score > floor))
             {
                 continue;
             }
-            for (score, slot) in scores
+            for (score, row) in scores
                 .iter()
-                .zip(base..)
+                .zip(first..)
                 .filter(|(score, _)| **score > floor)
             {
-                let Ok(row) = u32::try_from(slot).map(|slot| start + slot) else {
-                    continue;
-                };
-                let complete =
-                    !self.model.all || self.matched.get(slot) == Some(&self.cursors.len());
-                if complete && allowed.is_none_or(|allowed| allowed.contains(row)) {
-                    best.add(Hit { row, value: *score });
+                if self.allowed.is_none_or(|allowed| allowed.contains(row)) {
+                    self.best.add(Hit { row, value: *score });
                 }
             }
         }
+    }
+
+    fn code(&self, row: u32) -> u8 {
+        self.segment
+            .codes()
+            .get(row as usize)
+            .copied()
+            .unwrap_or(u8::MAX)
     }
 }
 
