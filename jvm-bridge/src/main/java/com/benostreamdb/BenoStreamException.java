@@ -4,42 +4,51 @@ package com.benostreamdb;
 public final class BenoStreamException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
-  /** What the caller should do. The order is the code across the ABI: 1 to 12. */
+  /** What the caller should do. */
   public enum Kind {
     /** The request is wrong and must be changed. */
-    INVALID_INPUT,
+    INVALID_INPUT(1),
     /** The named thing does not exist. */
-    NOT_FOUND,
+    NOT_FOUND(2),
     /** The named thing exists already. */
-    ALREADY_EXISTS,
+    ALREADY_EXISTS(3),
     /** Somebody else committed first; plan again on the new state. */
-    CONFLICT,
+    CONFLICT(4),
     /** It is unknown whether the commit landed; nothing may be deleted. */
-    COMMIT_UNKNOWN,
+    COMMIT_UNKNOWN(5),
     /** The store or the policy refuses. */
-    PERMISSION_DENIED,
+    PERMISSION_DENIED(6),
     /** Not supported, and not silently ignored. */
-    UNSUPPORTED,
+    UNSUPPORTED(7),
     /** A store or service did not answer; trying again may help. */
-    UNAVAILABLE,
+    UNAVAILABLE(8),
     /** A limit would be exceeded. */
-    RESOURCE_EXHAUSTED,
+    RESOURCE_EXHAUSTED(9),
     /** The caller cancelled. */
-    CANCELLED,
+    CANCELLED(10),
     /** Stored bytes are damaged. */
-    CORRUPT,
+    CORRUPT(11),
     /** A broken assumption of the engine. */
-    INTERNAL;
+    INTERNAL(12);
 
-    private static final Kind[] BY_CODE = values();
+    private final int code;
+
+    Kind(int code) {
+      this.code = code;
+    }
 
     /** The code of this kind across the ABI. */
     public int code() {
-      return ordinal() + 1;
+      return code;
     }
 
     static Kind of(int code) {
-      return code >= 1 && code <= BY_CODE.length ? BY_CODE[code - 1] : INTERNAL;
+      for (Kind kind : values()) {
+        if (kind.code == code) {
+          return kind;
+        }
+      }
+      return INTERNAL;
     }
   }
 

@@ -11,8 +11,7 @@ import java.util.List;
  * @param children fields of a struct, the element of a list, key and value of a map, else empty
  * @param text the name of a type that this version does not know, else empty
  */
-public record ColumnType(
-    Kind kind, int precision, int scale, List<Column> children, String text) {
+public record ColumnType(Kind kind, int precision, int scale, List<Column> children, String text) {
 
   /** The Iceberg types. */
   public enum Kind {

@@ -39,15 +39,14 @@ final class FilterCodec {
       message.setCompare(
           Wire.Compare.newBuilder()
               .setColumn(compare.column())
-              .setOpValue(compare.op().ordinal() + 1)
+              .setOp(Wire.Compare.Op.valueOf(compare.op().name()))
               .setValue(value(compare.value())));
     } else if (filter instanceof Filter.NullSafeEq equal) {
       Wire.NullSafeEq.Builder leaf = Wire.NullSafeEq.newBuilder().setColumn(equal.column());
       equal.value().ifPresent(literal -> leaf.setValue(value(literal)));
       message.setNullSafeEq(leaf);
     } else if (filter instanceof Filter.In in) {
-      Wire.In.Builder leaf =
-          Wire.In.newBuilder().setColumn(in.column()).setHasNull(in.hasNull());
+      Wire.In.Builder leaf = Wire.In.newBuilder().setColumn(in.column()).setHasNull(in.hasNull());
       in.values().forEach(literal -> leaf.addValues(value(literal)));
       message.setIn(leaf);
     } else if (filter instanceof Filter.IsNull isNull) {
@@ -58,7 +57,7 @@ final class FilterCodec {
       message.setMatch(
           Wire.Match.newBuilder()
               .setColumn(match.column())
-              .setOpValue(match.op().ordinal() + 1)
+              .setOp(Wire.Match.Op.valueOf(match.op().name()))
               .setPattern(match.pattern()));
     } else {
       throw BenoStreamException.invalidInput("unknown filter " + filter);

@@ -4,8 +4,8 @@ import java.lang.ref.Cleaner;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Owns one native handle. Closing twice is harmless here; a handle that nobody closed is closed when
- * its owner is collected, and counted as a leak.
+ * Owns one native handle. Closing twice is harmless here; a handle that nobody closed is closed
+ * when its owner is collected, and counted as a leak.
  */
 final class NativeHandle implements AutoCloseable {
   private static final Cleaner CLEANER = Cleaner.create();

@@ -14,8 +14,7 @@ final class ScanCodec {
             .setSkipIndexes(!request.useIndexes());
     request
         .projection()
-        .ifPresent(
-            ids -> message.setProjection(Wire.Projection.newBuilder().addAllColumns(ids)));
+        .ifPresent(ids -> message.setProjection(Wire.Projection.newBuilder().addAllColumns(ids)));
     request.conjuncts().forEach(filter -> message.addConjuncts(FilterCodec.filter(filter)));
     request.limit().ifPresent(message::setLimit);
     request.targetSplitBytes().ifPresent(message::setTargetSplitBytes);
@@ -37,12 +36,14 @@ final class ScanCodec {
         Wire.VectorSearch.newBuilder()
             .setColumn(vector.column())
             .setK(vector.k())
-            .setModeValue(vector.mode().ordinal())
-            .setNullsValue(vector.nulls().ordinal());
+            .setMode(Wire.VectorSearch.Mode.valueOf(vector.mode().name()))
+            .setNulls(Wire.VectorSearch.Nulls.valueOf(vector.nulls().name()));
     for (float component : vector.query()) {
       message.addQuery(component);
     }
-    vector.metric().ifPresent(metric -> message.setMetricValue(metric.ordinal() + 1));
+    vector
+        .metric()
+        .ifPresent(metric -> message.setMetric(Wire.VectorSearch.Metric.valueOf(metric.name())));
     vector.efSearch().ifPresent(message::setEfSearch);
     return message.build();
   }

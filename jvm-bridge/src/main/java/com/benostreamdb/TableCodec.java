@@ -49,7 +49,7 @@ final class TableCodec {
 
   private static Wire.ColumnType type(ColumnType type) {
     return Wire.ColumnType.newBuilder()
-        .setKindValue(type.kind().ordinal() + 1)
+        .setKind(Wire.ColumnType.Kind.valueOf(type.kind().name()))
         .setPrecision(type.precision())
         .setScale(type.scale())
         .addAllChildren(columns(type.children()))
@@ -71,10 +71,11 @@ final class TableCodec {
   }
 
   private static ColumnType type(Wire.ColumnType type) {
-    ColumnType.Kind[] kinds = ColumnType.Kind.values();
-    int code = type.getKindValue();
     ColumnType.Kind kind =
-        code >= 1 && code <= kinds.length ? kinds[code - 1] : ColumnType.Kind.UNKNOWN;
+        switch (type.getKind()) {
+          case UNSPECIFIED, UNRECOGNIZED -> ColumnType.Kind.UNKNOWN;
+          default -> ColumnType.Kind.valueOf(type.getKind().name());
+        };
     return new ColumnType(
         kind,
         type.getPrecision(),
@@ -103,7 +104,7 @@ final class TableCodec {
     Wire.CommitRequest.Builder message =
         Wire.CommitRequest.newBuilder()
             .setAbiVersion(NativeLibrary.ABI_VERSION)
-            .setOperationValue(request.operation().ordinal() + 1);
+            .setOperation(Wire.CommitRequest.Operation.valueOf(request.operation().name()));
     request.messages().forEach(bytes -> message.addMessages(ByteString.copyFrom(bytes)));
     request.baseSnapshotId().ifPresent(message::setBaseSnapshotId);
     return message;

@@ -32,8 +32,7 @@ public final class TableWriter implements AutoCloseable {
 
   /** Deletes rows of a data file by position; only the first {@code count} positions count. */
   public void delete(String file, long[] positions, int count) {
-    Native.deletePositions(
-        handle.get(), file.getBytes(StandardCharsets.UTF_8), positions, count);
+    Native.deletePositions(handle.get(), file.getBytes(StandardCharsets.UTF_8), positions, count);
   }
 
   /** Ends writing; the answer is serializable. The files are not visible until the commit. */

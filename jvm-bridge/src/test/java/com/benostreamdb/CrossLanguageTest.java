@@ -121,11 +121,7 @@ final class CrossLanguageTest {
   void fieldMetadataAndNamesCross() {
     Column column =
         new Column(
-            7,
-            "x y.z\"'Ü",
-            ColumnType.of(ColumnType.Kind.INT),
-            true,
-            java.util.Optional.empty());
+            7, "x y.z\"'Ü", ColumnType.of(ColumnType.Kind.INT), true, java.util.Optional.empty());
     ArrowField field = ArrowField.of(column);
     assertThat(field.fieldId()).isEqualTo(7);
     try (ArrowBatchBuilder batch = new ArrowBatchBuilder(List.of(field))) {
@@ -137,13 +133,7 @@ final class CrossLanguageTest {
   void vectorsOfDeclaredDimensionArriveAsLists() {
     ArrowField element =
         new ArrowField(
-            "element",
-            com.benostreamdb.arrow.ArrowType.FLOAT32,
-            0,
-            0,
-            false,
-            Map.of(),
-            List.of());
+            "element", com.benostreamdb.arrow.ArrowType.FLOAT32, 0, 0, false, Map.of(), List.of());
     ArrowField field =
         new ArrowField(
             "v",
@@ -162,14 +152,14 @@ final class CrossLanguageTest {
 
   @Test
   void textThatIsNotUtf8IsRefused() {
-    ArrowField field = ArrowField.of(Column.create("s", ColumnType.of(ColumnType.Kind.STRING), false));
+    ArrowField field =
+        ArrowField.of(Column.create("s", ColumnType.of(ColumnType.Kind.STRING), false));
     try (ArrowBatchBuilder batch = new ArrowBatchBuilder(List.of(field))) {
       batch.column(0).appendBytes(new byte[] {(byte) 0xff, (byte) 0xfe});
       batch.endRow();
       assertThatThrownBy(() -> render(batch))
           .isInstanceOfSatisfying(
-              BenoStreamException.class,
-              e -> assertThat(e.kind()).isEqualTo(Kind.INVALID_INPUT));
+              BenoStreamException.class, e -> assertThat(e.kind()).isEqualTo(Kind.INVALID_INPUT));
     }
   }
 

@@ -20,8 +20,7 @@ final class NativeLibraryTest {
     for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
       urls.add(url(entry));
     }
-    return new URLClassLoader(
-        urls.toArray(new URL[0]), ClassLoader.getPlatformClassLoader());
+    return new URLClassLoader(urls.toArray(new URL[0]), ClassLoader.getPlatformClassLoader());
   }
 
   private static URL url(String entry) {

@@ -16,8 +16,7 @@ public final class ArrowBatchBuilder implements AutoCloseable {
   /** An empty batch of these columns. */
   public ArrowBatchBuilder(List<ArrowField> fields) {
     this.fields = List.copyOf(fields);
-    this.columns =
-        fields.stream().map(ColumnBuilder::new).collect(Collectors.toUnmodifiableList());
+    this.columns = fields.stream().map(ColumnBuilder::new).collect(Collectors.toUnmodifiableList());
   }
 
   /** The columns. */

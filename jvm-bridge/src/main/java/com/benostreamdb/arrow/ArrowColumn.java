@@ -143,9 +143,7 @@ public final class ArrowColumn {
       return BigDecimal.valueOf(low, field.scale());
     }
     BigInteger unscaled =
-        BigInteger.valueOf(high)
-            .shiftLeft(64)
-            .add(new BigInteger(1, bigEndian(low)));
+        BigInteger.valueOf(high).shiftLeft(64).add(new BigInteger(1, bigEndian(low)));
     return new BigDecimal(unscaled, field.scale());
   }
 

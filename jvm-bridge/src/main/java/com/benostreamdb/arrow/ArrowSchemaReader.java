@@ -17,16 +17,14 @@ public final class ArrowSchemaReader {
   }
 
   private static ArrowField read(long schema) {
-    String name =
-        NativeMemory.getCString(NativeMemory.getLong(schema + CData.SCHEMA_NAME));
-    String format =
-        NativeMemory.getCString(NativeMemory.getLong(schema + CData.SCHEMA_FORMAT));
+    String name = NativeMemory.getCString(NativeMemory.getLong(schema + CData.SCHEMA_NAME));
+    String format = NativeMemory.getCString(NativeMemory.getLong(schema + CData.SCHEMA_FORMAT));
     ArrowType type = type(format, name);
     return new ArrowField(
         name,
         type,
         length(type, format),
-        type == ArrowType.DECIMAL128 ? number(format.split(",")[1]) : 0,
+        type == ArrowType.DECIMAL128 ? number(format.substring(format.indexOf(',') + 1)) : 0,
         (NativeMemory.getLong(schema + CData.SCHEMA_FLAGS) & CData.FLAG_NULLABLE) != 0,
         metadata(NativeMemory.getLong(schema + CData.SCHEMA_METADATA)),
         children(schema));
@@ -77,7 +75,7 @@ public final class ArrowSchemaReader {
 
   private static int length(ArrowType type, String format) {
     return switch (type) {
-      case DECIMAL128 -> number(format.substring(2).split(",")[0]);
+      case DECIMAL128 -> number(format.substring(2, format.indexOf(',')));
       case FIXED_SIZE_BINARY -> number(format.substring(2));
       case FIXED_SIZE_LIST -> number(format.substring(3));
       default -> 0;

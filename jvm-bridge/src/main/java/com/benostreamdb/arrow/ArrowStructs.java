@@ -27,8 +27,7 @@ final class ArrowStructs implements AutoCloseable {
     NativeMemory.putLong(schema + CData.SCHEMA_FORMAT, cString(format(field)));
     NativeMemory.putLong(schema + CData.SCHEMA_NAME, cString(field.name()));
     NativeMemory.putLong(schema + CData.SCHEMA_METADATA, metadata(field.metadata()));
-    NativeMemory.putLong(
-        schema + CData.SCHEMA_FLAGS, field.nullable() ? CData.FLAG_NULLABLE : 0);
+    NativeMemory.putLong(schema + CData.SCHEMA_FLAGS, field.nullable() ? CData.FLAG_NULLABLE : 0);
     NativeMemory.putLong(schema + CData.SCHEMA_CHILD_COUNT, field.children().size());
     long children = block(8L * field.children().size());
     for (int i = 0; i < field.children().size(); i++) {

@@ -3,24 +3,24 @@ package com.benostreamdb.memory;
 import java.lang.reflect.Field;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.atomic.AtomicLong;
-import sun.misc.Unsafe;
 
 /**
  * Raw memory by address. Nothing here checks bounds: callers check once a column. Every byte that
  * Java allocates is counted until it is freed.
  */
+@SuppressWarnings("sunapi")
 public final class NativeMemory {
-  private static final Unsafe UNSAFE = unsafe();
-  private static final long BYTES = Unsafe.ARRAY_BYTE_BASE_OFFSET;
+  private static final sun.misc.Unsafe UNSAFE = unsafe();
+  private static final long BYTES = sun.misc.Unsafe.ARRAY_BYTE_BASE_OFFSET;
   private static final AtomicLong ALLOCATED = new AtomicLong();
 
   private NativeMemory() {}
 
-  private static Unsafe unsafe() {
+  private static sun.misc.Unsafe unsafe() {
     try {
-      Field field = Unsafe.class.getDeclaredField("theUnsafe");
+      Field field = sun.misc.Unsafe.class.getDeclaredField("theUnsafe");
       field.setAccessible(true);
-      return (Unsafe) field.get(null);
+      return (sun.misc.Unsafe) field.get(null);
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
     }
@@ -124,13 +124,13 @@ public final class NativeMemory {
   /** Copies floats out of memory. */
   public static void copy(long from, float[] to, int offset, int length) {
     UNSAFE.copyMemory(
-        null, from, to, Unsafe.ARRAY_FLOAT_BASE_OFFSET + 4L * offset, 4L * length);
+        null, from, to, sun.misc.Unsafe.ARRAY_FLOAT_BASE_OFFSET + 4L * offset, 4L * length);
   }
 
   /** Copies floats into memory. */
   public static void copy(float[] from, int offset, int length, long to) {
     UNSAFE.copyMemory(
-        from, Unsafe.ARRAY_FLOAT_BASE_OFFSET + 4L * offset, null, to, 4L * length);
+        from, sun.misc.Unsafe.ARRAY_FLOAT_BASE_OFFSET + 4L * offset, null, to, 4L * length);
   }
 
   /** Fills memory with one byte. */
