@@ -30,6 +30,29 @@ pub const MAIN_BRANCH: &str = "main";
 /// The table property that holds the name mapping of files without field ids.
 pub const NAME_MAPPING: &str = "schema.name-mapping.default";
 
+/// The keys that the views read; all others are only kept.
+const KEYS: &[&str] = &[
+    "format-version",
+    "table-uuid",
+    "location",
+    "last-sequence-number",
+    "last-updated-ms",
+    "last-column-id",
+    "next-row-id",
+    "schema",
+    "schemas",
+    "current-schema-id",
+    "partition-spec",
+    "partition-specs",
+    "default-spec-id",
+    "properties",
+    "snapshots",
+    "current-snapshot-id",
+    "refs",
+    "snapshot-log",
+    "metadata-log",
+];
+
 /// When a snapshot became current.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotLogEntry {
@@ -84,7 +107,7 @@ impl Document {
     }
 
     fn from_keys(keys: raw::Keys) -> Result<Document> {
-        let view = keys.view()?;
+        let view = keys.view(KEYS)?;
         let object = Object::new(&view, "table metadata")?;
         let format_version = object.i64("format-version")?;
         let format_version = match u8::try_from(format_version) {

@@ -52,10 +52,10 @@ impl Keys {
         self.0.iter().find(|(k, _)| k == key).map(|(_, v)| v.get())
     }
 
-    /// All keys as values. A number that no value can hold is an error of its key.
-    pub(super) fn view(&self) -> Result<Json> {
+    /// The values of `keys`. A number that no value can hold is an error of its key.
+    pub(super) fn view(&self, keys: &[&str]) -> Result<Json> {
         let mut map = Map::new();
-        for (key, raw) in &self.0 {
+        for (key, raw) in self.0.iter().filter(|(key, _)| keys.contains(&key.as_str())) {
             map.insert(key.clone(), parse_key(key, raw.get())?);
         }
         Ok(Json::Object(map))
