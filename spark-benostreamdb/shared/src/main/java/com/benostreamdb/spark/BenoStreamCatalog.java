@@ -282,7 +282,7 @@ public final class BenoStreamCatalog extends ProcedureSupport
   }
 
   /** The session options for an identifier, as executors need them. */
-  TreeMap<String, String> options(Identifier identifier) {
+  Map<String, String> options(Identifier identifier) {
     return TableIdentifier.options(identifier, options);
   }
 
