@@ -149,7 +149,7 @@ fn check_hits(hits: &VectorHits, rows: &[Vec<f32>], metric: Metric, query: &[f32
 fn shared() -> &'static (Data, HnswIndex) {
     static SHARED: OnceLock<(Data, HnswIndex)> = OnceLock::new();
     SHARED.get_or_init(|| {
-        let data = clustered(50_000, 32, 100, 0.6);
+        let data = clustered(50_000, 32, 50, 0.6);
         let index = index_of(&data.rows, Metric::L2);
         (data, index)
     })
@@ -198,7 +198,7 @@ fn search_under_filters_of_whole_clusters_keeps_recall() {
 
 #[test]
 fn search_by_cosine_keeps_recall() {
-    let mut data = clustered(20_000, 32, 100, 0.6);
+    let mut data = clustered(20_000, 32, 50, 0.6);
     stretch(&mut data.rows, |_, random| (0.6 * random.normal()).exp());
     let index = index_of(&data.rows, Metric::Cosine);
     let (all, distances) = recall(&index, &data, Metric::Cosine, 10, DEFAULT_EF_SEARCH, None);
@@ -210,7 +210,7 @@ fn search_by_cosine_keeps_recall() {
 
 #[test]
 fn search_by_inner_product_of_vectors_of_one_length_keeps_recall() {
-    let mut data = clustered(20_000, 32, 100, 0.6);
+    let mut data = clustered(20_000, 32, 50, 0.6);
     stretch(&mut data.rows, |length, random| 7.0 / length * (1.0 + 0.01 * random.unit() as f32));
     data.rows[123] = vec![0.0; 32];
     let index = index_of(&data.rows, Metric::InnerProduct);
@@ -235,7 +235,7 @@ fn search_by_inner_product_of_vectors_of_many_lengths_is_exact() {
 
 #[test]
 fn search_in_separated_clusters_reaches_all_of_them() {
-    let data = clustered(20_000, 16, 100, 0.01);
+    let data = clustered(12_000, 16, 50, 0.01);
     let index = index_of(&data.rows, Metric::L2);
     let (recall, distances) = recall(&index, &data, Metric::L2, 10, DEFAULT_EF_SEARCH, None);
     assert!(recall >= 0.95, "recall {recall} distances {distances}");
@@ -243,8 +243,8 @@ fn search_in_separated_clusters_reaches_all_of_them() {
 
 #[test]
 fn search_of_rows_sorted_by_cluster_keeps_recall() {
-    let data = clustered(20_000, 16, 50, 0.3);
-    let mut order: Vec<usize> = (0..20_000).collect();
+    let data = clustered(12_000, 16, 50, 0.3);
+    let mut order: Vec<usize> = (0..12_000).collect();
     order.sort_by_key(|row| data.labels[*row]);
     let sorted = Data { rows: order.iter().map(|row| data.rows[*row].clone()).collect(), labels: Vec::new(), queries: data.queries };
     let (recall, _) = recall(&index_of(&sorted.rows, Metric::L2), &sorted, Metric::L2, 10, DEFAULT_EF_SEARCH, None);
