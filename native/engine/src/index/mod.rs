@@ -115,6 +115,9 @@ pub trait VectorIndex: Send + Sync {
     /// Rows that have a vector of the index's dimension without NULL elements. Rows outside have no distance
     /// to a query of that dimension.
     fn valid_rows(&self) -> &RoaringBitmap;
+    /// Those of `valid_rows` whose vector no graph can hold: NaN, infinity, extreme lengths, zero for cosine.
+    /// Every search compares them one by one, so they are neither lost nor misplaced.
+    fn odd_rows(&self) -> &RoaringBitmap;
     /// The dimension: of the definition, else of the segment's first vector (so segments of one index may
     /// differ; one that does not match the query says nothing about it); 0 when there is none.
     fn dimension(&self) -> usize;

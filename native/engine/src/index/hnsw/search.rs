@@ -33,6 +33,7 @@ const MAX_KEPT_SCRATCHES: usize = 8;
 pub(super) struct HnswIndex {
     layout: Layout,
     graph_rows: RoaringBitmap,
+    odd_rows: RoaringBitmap,
     valid_rows: RoaringBitmap,
     isa: Isa,
     scratches: Mutex<Vec<Scratch>>,
@@ -58,7 +59,7 @@ impl HnswIndex {
             return Err(Error::corrupt("vector segment is damaged: a row is stored twice"));
         }
         let valid_rows = &graph_rows | &odd_rows;
-        Ok(HnswIndex { layout, graph_rows, valid_rows, isa, scratches: Mutex::new(Vec::new()) })
+        Ok(HnswIndex { layout, graph_rows, odd_rows, valid_rows, isa, scratches: Mutex::new(Vec::new()) })
     }
 
     fn space(&self) -> Option<Space<'_>> {
@@ -188,7 +189,13 @@ impl VectorIndex for HnswIndex {
         }
         let k = k.min(usize::try_from(self.valid_rows.len()).unwrap_or(usize::MAX));
         let allowed_count = allowed.map_or(self.layout.row_count as u64, |allowed| allowed.intersection_len(&self.graph_rows));
-        let search = Search { query, k, ef: ef.max(LEAST_EF).max(k.saturating_add(k / 4)), allowed, allowed_count };
+        let search = Search {
+            query,
+            k,
+            ef: ef.max(LEAST_EF).max(k.saturating_add(k / 4)),
+            allowed: allowed.filter(|_| allowed_count < self.layout.row_count as u64),
+            allowed_count,
+        };
         let mut hits = VectorHits::default();
         if let Some(space) = self.space() {
             if is_regular(query, space.metric) {
@@ -211,6 +218,10 @@ impl VectorIndex for HnswIndex {
 
     fn valid_rows(&self) -> &RoaringBitmap {
         &self.valid_rows
+    }
+
+    fn odd_rows(&self) -> &RoaringBitmap {
+        &self.odd_rows
     }
 
     fn dimension(&self) -> usize {

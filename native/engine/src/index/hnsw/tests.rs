@@ -525,3 +525,33 @@ fn kind_builds_and_opens_through_its_interface() {
     assert_eq!(kind.open(&definition, &foreign, 3).err().map(|error| error.kind()), Some(ErrorKind::Corrupt));
     assert_eq!(blobs[0].kind, BLOB_KIND);
 }
+
+/// Two rows share a vector, one is NULL, one is zero, one is NaN; no value depends on a math library.
+fn golden_column() -> ArrayRef {
+    let vector = |row: u16| [f32::from(row * 7 % 11) - 5.0, f32::from(row * 5 % 13) - 6.0, f32::from(row % 4) + 0.5];
+    let rows: Vec<Option<[f32; 3]>> = (0..24u16)
+        .map(|row| match row {
+            4 => None,
+            5 => Some([0.0; 3]),
+            6 => Some([f32::NAN, 1.0, 1.0]),
+            20 => Some(vector(2)),
+            row => Some(vector(row)),
+        })
+        .collect();
+    column(rows.iter().map(|row| row.as_ref().map(|row| row.as_slice())))
+}
+
+#[test]
+fn hnsw_golden_bytes_are_kept() {
+    let parameters = Parameters { metric: Metric::Cosine, m: 2, ef_construction: 16, dimension: Some(3) };
+    let written = bytes_of(&[golden_column()], parameters, 1, Isa::best());
+    let golden = include_str!("../../../tests/golden/hnsw-v1.hex");
+    let hex: String = written.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(hex, golden.trim_end());
+    let index = HnswIndex::open(&written, 24, Isa::best()).unwrap();
+    assert_eq!(index.valid_rows().len(), 23);
+    assert_eq!(index.odd_rows().iter().collect::<Vec<_>>(), [5, 6]);
+    let hits = index.search(&[-2.0, 4.0, 2.5], 24, 10, None).unwrap().hits;
+    assert_eq!(hits[..2].iter().map(|hit| hit.row).collect::<Vec<_>>(), [2, 20]);
+    assert!(hits[21..].iter().all(|hit| hit.value.is_nan()) && hits.len() == 23);
+}
