@@ -3,9 +3,25 @@
 //! Module dependencies point down only; see `docs/ARCHITECTURE.md`.
 
 pub mod catalog;
+mod clock;
 mod error;
 pub mod iceberg;
 pub mod index;
+pub mod maintain;
+mod search;
+pub mod session;
+pub mod sql;
 pub mod storage;
+pub mod table;
+mod telemetry;
 
+pub use catalog::TableRef;
 pub use error::{Error, ErrorKind, Result};
+pub use iceberg::predicate::{CompareOp, MatchOp, Predicate};
+pub use iceberg::value::Value;
+pub use session::{Session, SessionOptions};
+pub use table::{
+    Batches, CommitMessage, CommitOperation, CommitOutcome, CommitRequest, Environment, Metric, NullDistance, ScanPlan, ScanReport, ScanRequest, SearchMode, SearchRequest, Split, Table, TableWriter,
+    TextSearch, VectorSearch,
+};
+pub use telemetry::set_warning_sink;

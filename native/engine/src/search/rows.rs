@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array, RecordBatch, UInt32Array};
+use arrow::array::{ArrayRef, AsArray, Float64Array, RecordBatch, UInt32Array};
 use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::{Int64Type, SchemaRef};
 use futures::TryStreamExt as _;

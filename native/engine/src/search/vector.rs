@@ -21,12 +21,17 @@ const FAST_EF: usize = 32;
 
 /// The split's best rows as one batch.
 pub(super) async fn search(search: &Arc<SplitSearch>, request: &VectorSearch) -> Result<RecordBatch> {
-    let (covered, scanned) = search.open_segments().await;
+    let (covered, mut scanned) = search.open_segments().await;
     let mut candidates = Vec::new();
     for segment in &covered {
         let OpenIndex::Vector(index) = &segment.open else {
             return Err(Error::internal("a vector search was planned on another kind of index"));
         };
+        if index.dimension() != request.query.len() {
+            // The segment knows nothing about vectors of the query's dimension.
+            scanned.extend(segment.files.iter().map(|(file, _)| *file));
+            continue;
+        }
         candidates.extend(from_index(search, request, segment, index).await?);
     }
     candidates.extend(scan(search, request, &scanned).await?);
@@ -82,11 +87,10 @@ async fn from_index(search: &SplitSearch, request: &VectorSearch, segment: &Cove
             .await
             .map_err(|e| Error::internal(format!("the vector search failed: {e}")))??
     };
-    let mut exact = RoaringBitmap::from_iter(found.hits.iter().map(|h| h.row));
-    exact |= index.odd_rows() & &allowed;
-    let mut candidates = measure(search, request, segment, &exact).await?;
+    let proposed = RoaringBitmap::from_iter(found.hits.iter().map(|h| h.row));
+    let mut candidates = measure(search, request, segment, &proposed).await?;
     if request.nulls != NullDistance::Drop {
-        let without = (&allowed - index.valid_rows()) - index.odd_rows();
+        let without = &allowed - index.valid_rows();
         for row in without.iter().take(request.k) {
             let (file, position) = place(search, segment, row)?;
             candidates.push(Candidate { file, position, value: None });

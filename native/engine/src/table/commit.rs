@@ -12,7 +12,7 @@ use super::{Table, live_files};
 use crate::clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::iceberg::document::{Commit, Document, Update};
-use crate::iceberg::manifest::{Entry, ManifestContent, ManifestFile, write_manifest, write_manifest_list};
+use crate::iceberg::manifest::{Entry, ListSpec, ManifestContent, ManifestFile, ManifestSpec, write_manifest, write_manifest_list};
 use crate::iceberg::snapshot::{Snapshot, SummaryDelta};
 use crate::storage::Location;
 
@@ -202,8 +202,14 @@ impl Draft {
         }
         let sequence_number = document.last_sequence_number() + 1;
         let list = self.new_location(table, &format!("snap-{}-1-{}.avro", self.snapshot_id, self.commit_id))?;
-        let bytes = write_manifest_list(&manifests, document.format_version(), self.snapshot_id, parent.map(|s| s.snapshot_id), sequence_number)?;
-        table.files().put(&list, Bytes::from(bytes)).await?;
+        let spec = ListSpec {
+            format_version: document.format_version(),
+            snapshot_id: self.snapshot_id,
+            parent_snapshot_id: parent.map(|s| s.snapshot_id),
+            sequence_number,
+            next_row_id: document.next_row_id(),
+        };
+        table.files().put(&list, write_manifest_list(&spec, &manifests)?.bytes).await?;
         let deleted_rows = self.delta.deleted_records + self.delta.added_position_deletes;
         let snapshot = Snapshot {
             snapshot_id: self.snapshot_id,
@@ -265,10 +271,9 @@ impl Draft {
         let document = table.document();
         let number = self.written.len();
         let location = self.new_location(table, &format!("{}-m{number}.avro", self.commit_id))?;
-        let spec = document.default_spec()?;
-        let (bytes, mut manifest) = write_manifest(entries, content, spec, table.schema()?, document.format_version(), self.snapshot_id)?;
-        manifest.path = location.to_string();
-        table.files().put(&location, Bytes::from(bytes)).await?;
+        let spec = ManifestSpec { format_version: document.format_version(), schema: table.schema()?, spec: document.default_spec()?, content, snapshot_id: self.snapshot_id };
+        let (bytes, manifest) = write_manifest(&spec, location.as_str(), entries)?;
+        table.files().put(&location, bytes).await?;
         Ok(manifest)
     }
 

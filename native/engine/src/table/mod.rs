@@ -177,7 +177,7 @@ impl Table {
     pub(crate) async fn manifest_entries(&self, manifest: &ManifestFile) -> Result<Vec<Entry>> {
         let location = self.files.resolve(&manifest.path)?;
         let bytes = self.files.reader().get(&location).await?;
-        read_manifest(&bytes, manifest, &self.document).map_err(|e| e.with("file", &location))
+        read_manifest(&bytes, manifest).map_err(|e| e.with("file", &location))
     }
 
     /// All live entries of the pinned snapshot, data and deletes. Errors: Unsupported for what cannot be read yet.
