@@ -45,7 +45,7 @@ public final class BenoStreamCatalog extends ProcedureSupport
           PROP_IS_MANAGED_LOCATION);
 
   private String name = "";
-  private TreeMap<String, String> options = new TreeMap<>();
+  private Map<String, String> options = new TreeMap<>();
 
   @Override
   public void initialize(String catalogName, CaseInsensitiveStringMap catalogOptions) {

@@ -68,7 +68,7 @@ final class BenoStreamTable
     return description;
   }
 
-  TreeMap<String, String> options() {
+  Map<String, String> options() {
     return options;
   }
 

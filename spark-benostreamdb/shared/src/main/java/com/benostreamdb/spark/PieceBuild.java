@@ -2,10 +2,8 @@ package com.benostreamdb.spark;
 
 import com.benostreamdb.BenoStreamException;
 import com.benostreamdb.Session;
+import java.util.Map;
 import java.util.TreeMap;
-import java.util.concurrent.Executors;
-import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.TimeUnit;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.function.Function;
 
@@ -19,37 +17,38 @@ final class PieceBuild implements Function<byte[], byte[]> {
 
   private final TreeMap<String, String> options;
 
-  PieceBuild(TreeMap<String, String> options) {
-    this.options = options;
+  PieceBuild(Map<String, String> options) {
+    this.options = new TreeMap<>(options);
   }
 
   @Override
   public byte[] call(byte[] piece) {
     TaskContext task = TaskContext.get();
-    ScheduledExecutorService watch =
-        Executors.newSingleThreadScheduledExecutor(
-            body -> {
-              Thread thread = new Thread(body, "benostream-index-watch");
-              thread.setDaemon(true);
-              return thread;
-            });
     try (Session session = Session.open(options)) {
-      watch.scheduleWithFixedDelay(
-          () -> cancelIfKilled(task, session), POLL_MS, POLL_MS, TimeUnit.MILLISECONDS);
-      return session.buildIndexPiece(piece);
+      Thread watch = new Thread(() -> cancelWhenKilled(task, session), "benostream-index-watch");
+      watch.setDaemon(true);
+      watch.start();
+      try {
+        return session.buildIndexPiece(piece);
+      } finally {
+        watch.interrupt();
+      }
     } catch (BenoStreamException e) {
       if (e.kind() == BenoStreamException.Kind.CANCELLED) {
         task.killTaskIfInterrupted();
       }
       throw e;
-    } finally {
-      watch.shutdownNow();
     }
   }
 
-  private static void cancelIfKilled(TaskContext task, Session session) {
-    if (task.isInterrupted()) {
+  private static void cancelWhenKilled(TaskContext task, Session session) {
+    try {
+      while (!task.isInterrupted()) {
+        Thread.sleep(POLL_MS);
+      }
       session.cancel();
+    } catch (InterruptedException built) {
+      Thread.currentThread().interrupt();
     }
   }
 }

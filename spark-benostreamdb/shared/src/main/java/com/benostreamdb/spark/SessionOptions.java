@@ -13,7 +13,7 @@ final class SessionOptions {
   private SessionOptions() {}
 
   /** The session's options among {@code options}, over those of {@code base}. */
-  static TreeMap<String, String> merge(Map<String, String> base, Map<String, String> options) {
+  static Map<String, String> merge(Map<String, String> base, Map<String, String> options) {
     TreeMap<String, String> result = new TreeMap<>(base);
     options.forEach(
         (key, value) -> {

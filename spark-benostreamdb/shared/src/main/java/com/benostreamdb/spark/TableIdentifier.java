@@ -34,7 +34,7 @@ final class TableIdentifier implements Identifier {
   }
 
   /** The catalog's options with those that this identifier carries. */
-  static TreeMap<String, String> options(Identifier identifier, Map<String, String> catalog) {
+  static Map<String, String> options(Identifier identifier, Map<String, String> catalog) {
     return identifier instanceof TableIdentifier own
         ? SessionOptions.merge(catalog, own.options)
         : new TreeMap<>(catalog);
