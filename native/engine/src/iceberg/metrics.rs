@@ -27,14 +27,33 @@ const MAX_LENGTH: usize = 16;
 
 /// Fills in sizes, counts, bounds and split offsets of `file`. `nan_counts` gives NaNs by field id, as counted by
 /// the writer. Errors: Internal for a footer that is not of this schema.
-pub fn collect(file: &mut DataFile, metadata: &ParquetMetaData, schema: &Schema, nan_counts: &BTreeMap<i32, u64>) -> Result<()> {
+pub fn collect(
+    file: &mut DataFile,
+    metadata: &ParquetMetaData,
+    schema: &Schema,
+    nan_counts: &BTreeMap<i32, u64>,
+) -> Result<()> {
     let mut columns: Vec<ColumnMetrics> = Vec::new();
-    for (index, descriptor) in metadata.file_metadata().schema_descr().columns().iter().enumerate() {
+    for (index, descriptor) in metadata
+        .file_metadata()
+        .schema_descr()
+        .columns()
+        .iter()
+        .enumerate()
+    {
         let info = descriptor.self_type().get_basic_info();
-        let field = Some(info).filter(|i| i.has_id()).and_then(|i| schema.field(i.id()));
-        let field = field.ok_or_else(|| Error::internal(format!("column {} has no field id of the schema", descriptor.path())))?;
+        let field = Some(info)
+            .filter(|i| i.has_id())
+            .and_then(|i| schema.field(i.id()));
+        let field = field.ok_or_else(|| {
+            Error::internal(format!(
+                "column {} has no field id of the schema",
+                descriptor.path()
+            ))
+        })?;
         let in_row = descriptor.max_rep_level() == 0;
-        let mut column = ColumnMetrics::new(field.id, field.ty.clone(), in_row && index < MAX_COLUMNS);
+        let mut column =
+            ColumnMetrics::new(field.id, field.ty.clone(), in_row && index < MAX_COLUMNS);
         for group in metadata.row_groups() {
             let chunk = group.columns().get(index);
             column.add(chunk.ok_or_else(|| Error::internal("a row group has too few columns"))?);
@@ -43,21 +62,30 @@ pub fn collect(file: &mut DataFile, metadata: &ParquetMetaData, schema: &Schema,
     }
     let counted = || columns.iter().filter(|c| c.is_counted);
     let nans = |c: &ColumnMetrics| {
-        let count = nan_counts.get(&c.id).filter(|_| matches!(c.ty, Type::Float | Type::Double))?;
+        let count = nan_counts
+            .get(&c.id)
+            .filter(|_| matches!(c.ty, Type::Float | Type::Double))?;
         Some((c.id, i64::try_from(*count).ok()?))
     };
     file.column_sizes = CountMap::new(columns.iter().map(|c| (c.id, c.size)));
     file.value_counts = CountMap::new(counted().map(|c| (c.id, c.values)));
     file.null_value_counts = CountMap::new(counted().filter_map(|c| Some((c.id, c.nulls?))));
     file.nan_value_counts = CountMap::new(counted().filter_map(nans));
-    file.lower_bounds = BoundMap::new(counted().filter_map(|c| Some((c.id, lower_bound(c.range.as_ref()?.0.clone())))));
-    file.upper_bounds = BoundMap::new(counted().filter_map(|c| Some((c.id, upper_bound(c.range.as_ref()?.1.clone())?))));
+    file.lower_bounds = BoundMap::new(
+        counted().filter_map(|c| Some((c.id, lower_bound(c.range.as_ref()?.0.clone())))),
+    );
+    file.upper_bounds = BoundMap::new(
+        counted().filter_map(|c| Some((c.id, upper_bound(c.range.as_ref()?.1.clone())?))),
+    );
     file.split_offsets = split_offsets(metadata);
     Ok(())
 }
 
 fn split_offsets(metadata: &ParquetMetaData) -> Option<Vec<i64>> {
-    let starts = metadata.row_groups().iter().map(|group| i64::try_from(group.columns().first()?.byte_range().0).ok());
+    let starts = metadata
+        .row_groups()
+        .iter()
+        .map(|group| i64::try_from(group.columns().first()?.byte_range().0).ok());
     let starts: Vec<i64> = starts.collect::<Option<_>>()?;
     (!starts.is_empty() && starts.is_sorted_by(|a, b| a < b)).then_some(starts)
 }
@@ -77,14 +105,25 @@ struct ColumnMetrics {
 
 impl ColumnMetrics {
     fn new(id: i32, ty: Type, is_counted: bool) -> Self {
-        ColumnMetrics { id, ty, is_counted, size: 0, values: 0, nulls: Some(0), range: None, is_unbounded: false }
+        ColumnMetrics {
+            id,
+            ty,
+            is_counted,
+            size: 0,
+            values: 0,
+            nulls: Some(0),
+            range: None,
+            is_unbounded: false,
+        }
     }
 
     fn add(&mut self, chunk: &ColumnChunkMetaData) {
         self.size = self.size.saturating_add(chunk.compressed_size());
         self.values = self.values.saturating_add(chunk.num_values());
         let statistics = chunk.statistics();
-        let nulls = statistics.and_then(Statistics::null_count_opt).and_then(|n| i64::try_from(n).ok());
+        let nulls = statistics
+            .and_then(Statistics::null_count_opt)
+            .and_then(|n| i64::try_from(n).ok());
         self.nulls = self.nulls.zip(nulls).map(|(a, b)| a.saturating_add(b));
         let range = statistics.and_then(|s| range(&self.ty, s));
         match range {
@@ -103,8 +142,16 @@ impl ColumnMetrics {
         self.range = Some(match self.range.take() {
             None => (lower, upper),
             Some((least, greatest)) => (
-                if lower.bound_cmp(&least).is_some_and(|o| o.is_lt()) { lower } else { least },
-                if upper.bound_cmp(&greatest).is_some_and(|o| o.is_gt()) { upper } else { greatest },
+                if lower.bound_cmp(&least).is_some_and(|o| o.is_lt()) {
+                    lower
+                } else {
+                    least
+                },
+                if upper.bound_cmp(&greatest).is_some_and(|o| o.is_gt()) {
+                    upper
+                } else {
+                    greatest
+                },
             ),
         });
     }
@@ -114,13 +161,17 @@ impl ColumnMetrics {
 fn range(ty: &Type, statistics: &Statistics) -> Option<(Value, Value)> {
     let (least, greatest) = match statistics {
         Statistics::Boolean(s) => (Value::Boolean(*s.min_opt()?), Value::Boolean(*s.max_opt()?)),
-        Statistics::Int32(s) => (integer(ty, i64::from(*s.min_opt()?))?, integer(ty, i64::from(*s.max_opt()?))?),
+        Statistics::Int32(s) => (
+            integer(ty, i64::from(*s.min_opt()?))?,
+            integer(ty, i64::from(*s.max_opt()?))?,
+        ),
         Statistics::Int64(s) => (integer(ty, *s.min_opt()?)?, integer(ty, *s.max_opt()?)?),
         Statistics::Float(s) => (Value::Float(*s.min_opt()?), Value::Float(*s.max_opt()?)),
         Statistics::Double(s) => (Value::Double(*s.min_opt()?), Value::Double(*s.max_opt()?)),
-        Statistics::ByteArray(_) | Statistics::FixedLenByteArray(_) => {
-            (value::decode(ty, statistics.min_bytes_opt()?)?, value::decode(ty, statistics.max_bytes_opt()?)?)
-        }
+        Statistics::ByteArray(_) | Statistics::FixedLenByteArray(_) => (
+            value::decode(ty, statistics.min_bytes_opt()?)?,
+            value::decode(ty, statistics.max_bytes_opt()?)?,
+        ),
         Statistics::Int96(_) => return None,
     };
     (!least.is_nan() && !greatest.is_nan()).then_some((least, greatest))
@@ -134,7 +185,11 @@ fn integer(ty: &Type, v: i64) -> Option<Value> {
         Type::Time => Value::Time(v),
         Type::Timestamp => Value::Timestamp(v),
         Type::TimestampTz => Value::TimestampTz(v),
-        Type::Decimal { precision, scale } => Value::Decimal { unscaled: v.into(), precision: *precision, scale: *scale },
+        Type::Decimal { precision, scale } => Value::Decimal {
+            unscaled: v.into(),
+            precision: *precision,
+            scale: *scale,
+        },
         _ => return None,
     })
 }
@@ -154,7 +209,9 @@ fn lower_bound(value: Value) -> Vec<u8> {
 /// The binary form of an upper bound, cut short and then raised; None where nothing short is above it.
 fn upper_bound(value: Value) -> Option<Vec<u8>> {
     Some(value::encode(&match value {
-        Value::String(s) if s.chars().nth(MAX_LENGTH).is_some() => Value::String(raise_text(s.chars().take(MAX_LENGTH).collect())?),
+        Value::String(s) if s.chars().nth(MAX_LENGTH).is_some() => {
+            Value::String(raise_text(s.chars().take(MAX_LENGTH).collect())?)
+        }
         Value::Binary(mut b) if b.len() > MAX_LENGTH => {
             b.truncate(MAX_LENGTH);
             while b.last() == Some(&u8::MAX) {
@@ -186,14 +243,23 @@ fn raise_text(mut text: String) -> Option<String> {
 /// The Parquet schema of a table's data files: field ids at every level, uuids marked as such.
 /// Errors: InvalidInput for a type that Parquet lacks.
 pub fn parquet_schema(schema: &SchemaRef) -> Result<SchemaDescriptor> {
-    let converted = ArrowSchemaConverter::new().schema_root("table").convert(schema);
-    let converted = converted.map_err(|e| Error::invalid_input(format!("the schema has no Parquet form: {e}")))?;
+    let converted = ArrowSchemaConverter::new()
+        .schema_root("table")
+        .convert(schema);
+    let converted = converted
+        .map_err(|e| Error::invalid_input(format!("the schema has no Parquet form: {e}")))?;
     let mut uuids = Vec::new();
-    schema.fields().iter().for_each(|field| find_uuids(field, &mut uuids));
+    schema
+        .fields()
+        .iter()
+        .for_each(|field| find_uuids(field, &mut uuids));
     if uuids.is_empty() {
         return Ok(converted);
     }
-    Ok(SchemaDescriptor::new(mark_uuids(&converted.root_schema_ptr(), &uuids)?))
+    Ok(SchemaDescriptor::new(mark_uuids(
+        &converted.root_schema_ptr(),
+        &uuids,
+    )?))
 }
 
 fn find_uuids(field: &arrow::datatypes::Field, uuids: &mut Vec<i32>) {
@@ -213,7 +279,10 @@ fn mark_uuids(ty: &Arc<ParquetType>, uuids: &[i32]) -> Result<Arc<ParquetType>> 
     let id = info.has_id().then(|| info.id());
     let marked = match ty.as_ref() {
         ParquetType::GroupType { fields, .. } => {
-            let fields = fields.iter().map(|f| mark_uuids(f, uuids)).collect::<Result<Vec<_>>>()?;
+            let fields = fields
+                .iter()
+                .map(|f| mark_uuids(f, uuids))
+                .collect::<Result<Vec<_>>>()?;
             let mut builder = ParquetType::group_type_builder(ty.name())
                 .with_converted_type(info.converted_type())
                 .with_logical_type(info.logical_type_ref().cloned())
@@ -224,7 +293,11 @@ fn mark_uuids(ty: &Arc<ParquetType>, uuids: &[i32]) -> Result<Arc<ParquetType>> 
             }
             builder.build()
         }
-        ParquetType::PrimitiveType { physical_type, type_length, .. } if id.is_some_and(|id| uuids.contains(&id)) => {
+        ParquetType::PrimitiveType {
+            physical_type,
+            type_length,
+            ..
+        } if id.is_some_and(|id| uuids.contains(&id)) => {
             ParquetType::primitive_type_builder(ty.name(), *physical_type)
                 .with_length(*type_length)
                 .with_logical_type(Some(LogicalType::Uuid))
@@ -234,5 +307,7 @@ fn mark_uuids(ty: &Arc<ParquetType>, uuids: &[i32]) -> Result<Arc<ParquetType>> 
         }
         ParquetType::PrimitiveType { .. } => return Ok(Arc::clone(ty)),
     };
-    Ok(Arc::new(marked.map_err(|e| Error::internal(format!("parquet schema: {e}")))?))
+    Ok(Arc::new(marked.map_err(|e| {
+        Error::internal(format!("parquet schema: {e}"))
+    })?))
 }

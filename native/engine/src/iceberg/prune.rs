@@ -29,15 +29,31 @@ struct Outcomes {
 }
 
 impl Outcomes {
-    const ANY: Outcomes = Outcomes { truthy: true, falsy: true, null: true };
-    const NONE: Outcomes = Outcomes { truthy: false, falsy: false, null: false };
+    const ANY: Outcomes = Outcomes {
+        truthy: true,
+        falsy: true,
+        null: true,
+    };
+    const NONE: Outcomes = Outcomes {
+        truthy: false,
+        falsy: false,
+        null: false,
+    };
 
     fn of(truth: bool) -> Outcomes {
-        Outcomes { truthy: truth, falsy: !truth, null: false }
+        Outcomes {
+            truthy: truth,
+            falsy: !truth,
+            null: false,
+        }
     }
 
     fn union(self, other: Outcomes) -> Outcomes {
-        Outcomes { truthy: self.truthy || other.truthy, falsy: self.falsy || other.falsy, null: self.null || other.null }
+        Outcomes {
+            truthy: self.truthy || other.truthy,
+            falsy: self.falsy || other.falsy,
+            null: self.null || other.null,
+        }
     }
 }
 
@@ -46,40 +62,43 @@ fn outcomes(predicate: &Predicate, file: &DataFile, schema: &Schema, depth: usiz
         return Outcomes::ANY;
     }
     let of = |part: &Predicate| outcomes(part, file, schema, depth + 1);
-    let column = |id: i32| Statistics::of(id, file, schema);
     match predicate {
         Predicate::Constant(Some(truth)) => Outcomes::of(*truth),
-        Predicate::Constant(None) => Outcomes { null: true, ..Outcomes::NONE },
-        Predicate::And(parts) => parts.iter().map(of).fold(Outcomes::of(true), |a, b| Outcomes {
-            truthy: a.truthy && b.truthy,
-            falsy: a.falsy || b.falsy,
-            null: a.null || b.null,
-        }),
-        Predicate::Or(parts) => parts.iter().map(of).fold(Outcomes::of(false), |a, b| Outcomes {
-            truthy: a.truthy || b.truthy,
-            falsy: a.falsy && b.falsy,
-            null: a.null || b.null,
-        }),
+        Predicate::Constant(None) => Outcomes {
+            null: true,
+            ..Outcomes::NONE
+        },
+        Predicate::And(parts) => parts
+            .iter()
+            .map(of)
+            .fold(Outcomes::of(true), |a, b| Outcomes {
+                truthy: a.truthy && b.truthy,
+                falsy: a.falsy || b.falsy,
+                null: a.null || b.null,
+            }),
+        Predicate::Or(parts) => parts
+            .iter()
+            .map(of)
+            .fold(Outcomes::of(false), |a, b| Outcomes {
+                truthy: a.truthy || b.truthy,
+                falsy: a.falsy && b.falsy,
+                null: a.null || b.null,
+            }),
         Predicate::Not(inner) => {
             let inner = of(inner);
-            Outcomes { truthy: inner.falsy, falsy: inner.truthy, null: inner.null }
+            Outcomes {
+                truthy: inner.falsy,
+                falsy: inner.truthy,
+                null: inner.null,
+            }
         }
-        Predicate::Compare { column: id, op, value } => column(*id).map_or(Outcomes::ANY, |c| c.compare(*op, value).union(c.nulls())),
-        Predicate::IsNull { column: id } | Predicate::NullSafeEq { column: id, value: None } => {
-            column(*id).map_or(Outcomes::ANY, |c| Outcomes { truthy: c.may_be_null, falsy: c.may_be_value, null: false })
-        }
-        Predicate::NullSafeEq { column: id, value: Some(value) } => column(*id).map_or(Outcomes::ANY, |c| {
-            let hit = c.compare(CompareOp::Eq, value);
-            Outcomes { falsy: hit.falsy || c.may_be_null, ..hit }
-        }),
-        Predicate::In { column: id, values, has_null } => {
-            column(*id).map_or(Outcomes::ANY, |c| c.is_in(values, *has_null).union(c.nulls()))
-        }
-        Predicate::IsNan { column: id } => column(*id).map_or(Outcomes::ANY, |c| {
-            Outcomes { truthy: c.may_be_nan, falsy: c.may_be_number, null: c.may_be_null }
-        }),
-        Predicate::Match { column: id, op, pattern } => {
-            column(*id).map_or(Outcomes::ANY, |c| c.matches(*op, pattern).union(c.nulls()))
+        Predicate::Compare { column, .. }
+        | Predicate::NullSafeEq { column, .. }
+        | Predicate::In { column, .. }
+        | Predicate::IsNull { column }
+        | Predicate::IsNan { column }
+        | Predicate::Match { column, .. } => {
+            Statistics::of(*column, file, schema).map_or(Outcomes::ANY, |c| c.leaf(predicate))
         }
     }
 }
@@ -101,29 +120,49 @@ impl Statistics {
     /// None for a column of which nothing may be concluded.
     fn of(id: i32, file: &DataFile, schema: &Schema) -> Option<Statistics> {
         match id {
-            reserved::FILE => return Some(Statistics::exact(Type::String, [Value::String(file.path.clone()), Value::String(file.path.clone())])),
+            reserved::FILE => {
+                return Some(Statistics::exact(
+                    Type::String,
+                    [
+                        Value::String(file.path.clone()),
+                        Value::String(file.path.clone()),
+                    ],
+                ));
+            }
             reserved::POS => {
                 let last = i64::try_from(file.record_count).ok()?.checked_sub(1)?;
-                return Some(Statistics::exact(Type::Long, [Value::Long(0), Value::Long(last)]));
+                return Some(Statistics::exact(
+                    Type::Long,
+                    [Value::Long(0), Value::Long(last)],
+                ));
             }
             _ => {}
         }
         // Counts of fields inside lists and maps do not count rows.
         let field = row_field(&schema.fields, id)?;
         let rows = i64::try_from(file.record_count).ok();
-        let values = file.value_counts.get(id).filter(|count| Some(*count) == rows);
+        let values = file
+            .value_counts
+            .get(id)
+            .filter(|count| Some(*count) == rows);
         let nulls = file.null_value_counts.get(id);
         let nans = file.nan_value_counts.get(id);
         let is_float = matches!(field.ty, Type::Float | Type::Double);
         let all_null = values.is_some() && values == nulls;
-        let present = values.zip(nulls).map(|(v, n)| v.saturating_sub(n));
-        let bound = |bytes: Option<Vec<u8>>| bytes.and_then(|b| value::decode(&field.ty, &b)).filter(|v| !v.is_nan());
+        let all_nan = is_float
+            && nans.is_some()
+            && values.zip(nulls).map(|(v, n)| v.saturating_sub(n)) == nans;
+        let bound = |bytes: Option<Vec<u8>>| {
+            bytes
+                .and_then(|b| value::decode(&field.ty, &b))
+                .filter(|v| !v.is_nan())
+        };
         Some(Statistics {
             ty: field.ty.clone(),
             may_be_null: nulls != Some(0),
             may_be_value: !all_null,
             may_be_nan: is_float && !all_null && nans != Some(0),
-            may_be_number: !all_null && !(is_float && present.is_some() && present == nans),
+            may_be_number: !all_null && !all_nan,
             lower: bound(file.lower_bounds.get(id)),
             upper: bound(file.upper_bounds.get(id)),
         })
@@ -141,16 +180,61 @@ impl Statistics {
         }
     }
 
+    /// The outcomes of a leaf on this column.
+    fn leaf(&self, predicate: &Predicate) -> Outcomes {
+        match predicate {
+            Predicate::Compare { op, value, .. } => self.compare(*op, value).union(self.nulls()),
+            Predicate::IsNull { .. } | Predicate::NullSafeEq { value: None, .. } => Outcomes {
+                truthy: self.may_be_null,
+                falsy: self.may_be_value,
+                null: false,
+            },
+            Predicate::NullSafeEq {
+                value: Some(value), ..
+            } => {
+                let hit = self.compare(CompareOp::Eq, value);
+                Outcomes {
+                    falsy: hit.falsy || self.may_be_null,
+                    ..hit
+                }
+            }
+            Predicate::In {
+                values, has_null, ..
+            } => self.is_in(values, *has_null).union(self.nulls()),
+            Predicate::IsNan { .. } => Outcomes {
+                truthy: self.may_be_nan,
+                falsy: self.may_be_number,
+                null: self.may_be_null,
+            },
+            Predicate::Match { op, pattern, .. } => self.matches(*op, pattern).union(self.nulls()),
+            Predicate::Constant(_) | Predicate::And(_) | Predicate::Or(_) | Predicate::Not(_) => {
+                Outcomes::ANY
+            }
+        }
+    }
+
     fn nulls(&self) -> Outcomes {
-        Outcomes { null: self.may_be_null, ..Outcomes::NONE }
+        Outcomes {
+            null: self.may_be_null,
+            ..Outcomes::NONE
+        }
     }
 
     /// The outcomes of `value op literal` over the values that are not NULL.
     fn compare(&self, op: CompareOp, literal: &Value) -> Outcomes {
-        let Some(literal) = literal.coerce(&self.ty) else { return Outcomes::ANY };
+        let Some(literal) = literal.coerce(&self.ty) else {
+            return Outcomes::ANY;
+        };
         let mut result = Outcomes::NONE;
         if self.may_be_nan {
-            result = result.union(Outcomes::of(holds(op, if literal.is_nan() { Ordering::Equal } else { Ordering::Greater })));
+            result = result.union(Outcomes::of(holds(
+                op,
+                if literal.is_nan() {
+                    Ordering::Equal
+                } else {
+                    Ordering::Greater
+                },
+            )));
         }
         if self.may_be_number {
             result = result.union(match literal.is_nan() {
@@ -170,23 +254,40 @@ impl Statistics {
         }
     }
 
-    fn compare_in_order(&self, op: CompareOp, literal: &Value, order: fn(&Value, &Value) -> Option<Ordering>) -> Outcomes {
+    fn compare_in_order(
+        &self,
+        op: CompareOp,
+        literal: &Value,
+        order: fn(&Value, &Value) -> Option<Ordering>,
+    ) -> Outcomes {
         let of = |bound: &Option<Value>| bound.as_ref().and_then(|b| order(b, literal));
         let (lower, upper) = (of(&self.lower), of(&self.upper));
         let may_be_less = lower.is_none_or(Ordering::is_lt);
         let may_be_greater = upper.is_none_or(Ordering::is_gt);
         let may_be_equal = lower.is_none_or(Ordering::is_le) && upper.is_none_or(Ordering::is_ge);
-        let possible = [(may_be_less, Ordering::Less), (may_be_equal, Ordering::Equal), (may_be_greater, Ordering::Greater)];
+        let possible = [
+            (may_be_less, Ordering::Less),
+            (may_be_equal, Ordering::Equal),
+            (may_be_greater, Ordering::Greater),
+        ];
         possible
             .into_iter()
             .filter(|(possible, _)| *possible)
-            .fold(Outcomes::NONE, |result, (_, ordering)| result.union(Outcomes::of(holds(op, ordering))))
+            .fold(Outcomes::NONE, |result, (_, ordering)| {
+                result.union(Outcomes::of(holds(op, ordering)))
+            })
     }
 
     fn is_in(&self, values: &[Value], has_null: bool) -> Outcomes {
         let hits = values.iter().map(|v| self.compare(CompareOp::Eq, v));
-        let (truthy, miss) = hits.fold((false, self.may_be_value), |(t, miss), hit| (t || hit.truthy, miss && hit.falsy));
-        Outcomes { truthy, falsy: miss && !has_null, null: miss && has_null }
+        let (truthy, miss) = hits.fold((false, self.may_be_value), |(t, miss), hit| {
+            (t || hit.truthy, miss && hit.falsy)
+        });
+        Outcomes {
+            truthy,
+            falsy: miss && !has_null,
+            null: miss && has_null,
+        }
     }
 
     fn matches(&self, op: MatchOp, pattern: &str) -> Outcomes {
@@ -199,7 +300,11 @@ impl Statistics {
         };
         let below = prefix(&self.lower).is_none_or(Ordering::is_le);
         let above = prefix(&self.upper).is_none_or(Ordering::is_ge);
-        Outcomes { truthy: self.may_be_value && below && above, falsy: self.may_be_value, null: false }
+        Outcomes {
+            truthy: self.may_be_value && below && above,
+            falsy: self.may_be_value,
+            null: false,
+        }
     }
 }
 
@@ -227,7 +332,10 @@ fn signed_uuid_order(a: &Value, b: &Value) -> Option<Ordering> {
     let halves = |v: &Value| match v {
         Value::Uuid(bytes) => {
             let (high, low) = bytes.split_first_chunk::<8>()?;
-            Some((i64::from_be_bytes(*high), i64::from_be_bytes(low.try_into().ok()?)))
+            Some((
+                i64::from_be_bytes(*high),
+                i64::from_be_bytes(low.try_into().ok()?),
+            ))
         }
         _ => None,
     };

@@ -48,7 +48,11 @@ impl Snapshot {
         let manifests = object.opt_array("manifests")?.unwrap_or_default();
         let manifests = manifests
             .iter()
-            .map(|m| m.as_str().map(str::to_owned).ok_or_else(|| object.wrong("manifests", "a list of strings")))
+            .map(|m| {
+                m.as_str()
+                    .map(str::to_owned)
+                    .ok_or_else(|| object.wrong("manifests", "a list of strings"))
+            })
             .collect::<Result<_>>()?;
         Ok(Snapshot {
             snapshot_id: object.i64("snapshot-id")?,
@@ -76,11 +80,24 @@ impl Snapshot {
                 map.insert(key.to_owned(), value);
             }
         };
-        optional("parent-snapshot-id", self.parent_snapshot_id.map(Json::from));
+        optional(
+            "parent-snapshot-id",
+            self.parent_snapshot_id.map(Json::from),
+        );
         optional("timestamp-ms", Some(self.timestamp_ms.into()));
-        let summary = self.summary.iter().map(|(k, v)| (k.clone(), Json::from(v.as_str()))).collect();
-        optional("summary", (!self.summary.is_empty()).then_some(Json::Object(summary)));
-        optional("manifest-list", self.manifest_list.as_deref().map(Json::from));
+        let summary = self
+            .summary
+            .iter()
+            .map(|(k, v)| (k.clone(), Json::from(v.as_str())))
+            .collect();
+        optional(
+            "summary",
+            (!self.summary.is_empty()).then_some(Json::Object(summary)),
+        );
+        optional(
+            "manifest-list",
+            self.manifest_list.as_deref().map(Json::from),
+        );
         if self.manifest_list.is_none() && !self.manifests.is_empty() {
             optional("manifests", Some(self.manifests.clone().into()));
         }
@@ -139,21 +156,48 @@ impl SummaryDelta {
             ("added-equality-deletes", self.added_equality_deletes),
             ("removed-equality-deletes", self.removed_equality_deletes),
         ];
-        summary.extend(changes.into_iter().filter(|(_, n)| *n > 0).map(|(key, n)| (key.to_owned(), n.to_string())));
+        summary.extend(
+            changes
+                .into_iter()
+                .filter(|(_, n)| *n > 0)
+                .map(|(key, n)| (key.to_owned(), n.to_string())),
+        );
         let totals = [
             ("total-records", self.added_records, self.deleted_records),
-            ("total-files-size", self.added_files_size, self.removed_files_size),
-            ("total-data-files", self.added_data_files, self.deleted_data_files),
-            ("total-delete-files", self.added_delete_files, self.removed_delete_files),
-            ("total-position-deletes", self.added_position_deletes, self.removed_position_deletes),
-            ("total-equality-deletes", self.added_equality_deletes, self.removed_equality_deletes),
+            (
+                "total-files-size",
+                self.added_files_size,
+                self.removed_files_size,
+            ),
+            (
+                "total-data-files",
+                self.added_data_files,
+                self.deleted_data_files,
+            ),
+            (
+                "total-delete-files",
+                self.added_delete_files,
+                self.removed_delete_files,
+            ),
+            (
+                "total-position-deletes",
+                self.added_position_deletes,
+                self.removed_position_deletes,
+            ),
+            (
+                "total-equality-deletes",
+                self.added_equality_deletes,
+                self.removed_equality_deletes,
+            ),
         ];
         for (key, added, removed) in totals {
             let before = match parent {
                 None => Some(0),
                 Some(parent) => parent.summary.get(key).and_then(|n| n.parse::<u64>().ok()),
             };
-            let total = before.and_then(|n| n.checked_add(added)).and_then(|n| n.checked_sub(removed));
+            let total = before
+                .and_then(|n| n.checked_add(added))
+                .and_then(|n| n.checked_sub(removed));
             summary.extend(total.map(|n| (key.to_owned(), n.to_string())));
         }
         summary

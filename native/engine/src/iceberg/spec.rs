@@ -34,8 +34,16 @@ impl Transform {
     /// Reads the text of a transform.
     pub fn parse(text: &str) -> Transform {
         let width = |name: &str| {
-            let width = text.strip_prefix(name)?.trim().strip_prefix('[')?.strip_suffix(']')?;
-            width.trim().parse::<u32>().ok().filter(|w| *w > 0 && i32::try_from(*w).is_ok())
+            let width = text
+                .strip_prefix(name)?
+                .trim()
+                .strip_prefix('[')?
+                .strip_suffix(']')?;
+            width
+                .trim()
+                .parse::<u32>()
+                .ok()
+                .filter(|w| *w > 0 && i32::try_from(*w).is_ok())
         };
         match text {
             "identity" => Transform::Identity,
@@ -55,7 +63,9 @@ impl Transform {
     pub fn result_type(&self, source: &Type) -> Option<Type> {
         match self {
             Transform::Identity | Transform::Truncate(_) | Transform::Void => Some(source.clone()),
-            Transform::Bucket(_) | Transform::Year | Transform::Month | Transform::Hour => Some(Type::Int),
+            Transform::Bucket(_) | Transform::Year | Transform::Month | Transform::Hour => {
+                Some(Type::Int)
+            }
             Transform::Day => Some(Type::Date),
             Transform::Unknown(_) => None,
         }
@@ -113,7 +123,10 @@ pub struct PartitionSpec {
 impl PartitionSpec {
     /// The spec of an unpartitioned table.
     pub fn unpartitioned() -> Self {
-        PartitionSpec { spec_id: 0, fields: Vec::new() }
+        PartitionSpec {
+            spec_id: 0,
+            fields: Vec::new(),
+        }
     }
 
     /// Whether every row is in the one same partition.
@@ -124,12 +137,19 @@ impl PartitionSpec {
     /// Reads a spec object. Errors: Corrupt names the key.
     pub fn from_json(json: &Json) -> Result<PartitionSpec> {
         let object = Object::new(json, "partition spec")?;
-        PartitionSpec::from_fields(object.opt_i32("spec-id")?.unwrap_or(0), object.array("fields")?)
+        PartitionSpec::from_fields(
+            object.opt_i32("spec-id")?.unwrap_or(0),
+            object.array("fields")?,
+        )
     }
 
     /// Reads the field list alone, as V1 metadata and manifest headers hold it.
     pub fn from_fields(spec_id: i32, fields: &[Json]) -> Result<PartitionSpec> {
-        let fields = fields.iter().zip(FIRST_PARTITION_ID..).map(|(json, fallback)| field(json, fallback)).collect::<Result<_>>()?;
+        let fields = fields
+            .iter()
+            .zip(FIRST_PARTITION_ID..)
+            .map(|(json, fallback)| field(json, fallback))
+            .collect::<Result<_>>()?;
         Ok(PartitionSpec { spec_id, fields })
     }
 
@@ -155,7 +175,11 @@ impl PartitionSpec {
 
     /// The greatest partition field id; 999 for an unpartitioned spec.
     pub fn highest_field_id(&self) -> i32 {
-        self.fields.iter().map(|f| f.field_id).max().unwrap_or(FIRST_PARTITION_ID - 1)
+        self.fields
+            .iter()
+            .map(|f| f.field_id)
+            .max()
+            .unwrap_or(FIRST_PARTITION_ID - 1)
     }
 }
 
@@ -170,7 +194,14 @@ fn field(json: &Json, fallback_id: i32) -> Result<PartitionField> {
     if let Transform::Unknown(text) = &transform
         && (text.starts_with("bucket[") || text.starts_with("truncate["))
     {
-        return Err(Error::corrupt(format!("partition field '{name}': transform {text} has no valid width")));
+        return Err(Error::corrupt(format!(
+            "partition field '{name}': transform {text} has no valid width"
+        )));
     }
-    Ok(PartitionField { source_ids, field_id: object.opt_i32("field-id")?.unwrap_or(fallback_id), name, transform })
+    Ok(PartitionField {
+        source_ids,
+        field_id: object.opt_i32("field-id")?.unwrap_or(fallback_id),
+        name,
+        transform,
+    })
 }

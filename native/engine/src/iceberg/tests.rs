@@ -30,14 +30,22 @@ impl Random {
 
 fn fixtures() -> Vec<PathBuf> {
     let shared = std::env::var("BSDB_SHARED").map(PathBuf::from);
-    let root = shared.unwrap_or_else(|_| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared")).join("fixtures/iceberg");
+    let root = shared
+        .unwrap_or_else(|_| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"))
+        .join("fixtures/iceberg");
     let mut files = Vec::new();
     let mut folders = vec![root.clone()];
     while let Some(folder) = folders.pop() {
-        let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            continue;
+        };
         for entry in entries {
             let path = entry.unwrap().path();
-            if path.is_dir() { folders.push(path) } else { files.push(path) }
+            if path.is_dir() {
+                folders.push(path)
+            } else {
+                files.push(path)
+            }
         }
     }
     if files.is_empty() {
@@ -51,19 +59,28 @@ fn read(path: &Path) -> Bytes {
     let bytes = std::fs::read(path).unwrap();
     if bytes.starts_with(&[0x1f, 0x8b]) {
         let mut plain = Vec::new();
-        flate2::read::GzDecoder::new(bytes.as_slice()).read_to_end(&mut plain).unwrap();
+        flate2::read::GzDecoder::new(bytes.as_slice())
+            .read_to_end(&mut plain)
+            .unwrap();
         return plain.into();
     }
     bytes.into()
 }
 
 fn of_kind(paths: &[PathBuf], suffix: &str) -> Vec<PathBuf> {
-    paths.iter().filter(|p| p.to_str().unwrap().ends_with(suffix)).cloned().collect()
+    paths
+        .iter()
+        .filter(|p| p.to_str().unwrap().ends_with(suffix))
+        .cloned()
+        .collect()
 }
 
 #[test]
 fn metadata_of_other_engines_is_read_or_refused_by_key() {
-    let files: Vec<_> = of_kind(&fixtures(), ".json").into_iter().filter(|p| p.to_str().unwrap().to_lowercase().contains("metadata")).collect();
+    let files: Vec<_> = of_kind(&fixtures(), ".json")
+        .into_iter()
+        .filter(|p| p.to_str().unwrap().to_lowercase().contains("metadata"))
+        .collect();
     let (mut read_count, mut refused) = (0, Vec::new());
     for path in &files {
         match Document::parse(&read(path)) {
@@ -75,14 +92,24 @@ fn metadata_of_other_engines_is_read_or_refused_by_key() {
                 assert_eq!(again.snapshots(), document.snapshots());
             }
             Err(e) => {
-                assert!(matches!(e.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported), "{e}");
-                refused.push(format!("{}: {e}", path.file_name().unwrap().to_str().unwrap()));
+                assert!(
+                    matches!(e.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported),
+                    "{e}"
+                );
+                refused.push(format!(
+                    "{}: {e}",
+                    path.file_name().unwrap().to_str().unwrap()
+                ));
             }
         }
     }
     println!("{read_count} read, {} refused", refused.len());
     refused.iter().for_each(|r| println!("  {r}"));
-    assert!(files.is_empty() || read_count >= 150, "only {read_count} of {} metadata files are read", files.len());
+    assert!(
+        files.is_empty() || read_count >= 150,
+        "only {read_count} of {} metadata files are read",
+        files.len()
+    );
 }
 
 #[test]
@@ -93,12 +120,21 @@ fn avro_files_of_other_engines_are_read_by_field_id() {
         let container = match Container::open(&bytes) {
             Ok(container) => container,
             Err(e) => {
-                assert!(matches!(e.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported), "{e}");
+                assert!(
+                    matches!(e.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported),
+                    "{e}"
+                );
                 println!("refused {}: {e}", path.display());
                 continue;
             }
         };
-        let fields = container.root().fields("row").unwrap().iter().map(|f| f.id).collect::<Vec<_>>();
+        let fields = container
+            .root()
+            .fields("row")
+            .unwrap()
+            .iter()
+            .map(|f| f.id)
+            .collect::<Vec<_>>();
         if fields.contains(&Some(500)) {
             match read_manifest_list(&bytes) {
                 Ok(_) => lists += 1,
@@ -107,7 +143,10 @@ fn avro_files_of_other_engines_are_read_by_field_id() {
         } else if fields.contains(&Some(2)) {
             // Only the list of the snapshot says what a manifest holds.
             let data = ManifestFile::from_path("m", 1);
-            let deletes = ManifestFile { content: ManifestContent::Deletes, ..data.clone() };
+            let deletes = ManifestFile {
+                content: ManifestContent::Deletes,
+                ..data.clone()
+            };
             match read_manifest(&bytes, &data).or_else(|_| read_manifest(&bytes, &deletes)) {
                 Ok(read) => {
                     manifests += 1;
@@ -118,7 +157,10 @@ fn avro_files_of_other_engines_are_read_by_field_id() {
         }
     }
     println!("{lists} lists, {manifests} manifests, {entries} entries");
-    assert!(lists == 0 || (lists >= 90 && manifests >= 100), "{lists} lists, {manifests} manifests");
+    assert!(
+        lists == 0 || (lists >= 90 && manifests >= 100),
+        "{lists} lists, {manifests} manifests"
+    );
 }
 
 #[test]
@@ -146,8 +188,14 @@ fn damaged_metadata_never_panics() {
             let _ = read_manifest_list(&bytes);
             if let Ok(entries) = read_manifest(&bytes, &ManifestFile::from_path("m", 1)) {
                 for file in entries.iter().map(|e| &e.data_file) {
-                    file.lower_bounds.iter().chain(file.upper_bounds.iter()).for_each(drop);
-                    file.column_sizes.iter().chain(file.value_counts.iter()).for_each(drop);
+                    file.lower_bounds
+                        .iter()
+                        .chain(file.upper_bounds.iter())
+                        .for_each(drop);
+                    file.column_sizes
+                        .iter()
+                        .chain(file.value_counts.iter())
+                        .for_each(drop);
                 }
             }
         }

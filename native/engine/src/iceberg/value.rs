@@ -67,7 +67,18 @@ impl Value {
             | (Value::TimestampTz(a), Value::TimestampTz(b)) => a.cmp(b),
             (Value::Float(a), Value::Float(b)) => a.total_cmp(b),
             (Value::Double(a), Value::Double(b)) => a.total_cmp(b),
-            (Value::Decimal { unscaled: a, scale: s, .. }, Value::Decimal { unscaled: b, scale: t, .. }) if s == t => a.cmp(b),
+            (
+                Value::Decimal {
+                    unscaled: a,
+                    scale: s,
+                    ..
+                },
+                Value::Decimal {
+                    unscaled: b,
+                    scale: t,
+                    ..
+                },
+            ) if s == t => a.cmp(b),
             (Value::String(a), Value::String(b)) => a.cmp(b),
             (Value::Uuid(a), Value::Uuid(b)) => a.cmp(b),
             (Value::Fixed(a), Value::Fixed(b)) | (Value::Binary(a), Value::Binary(b)) => a.cmp(b),

@@ -42,8 +42,15 @@ impl<'a> Container<'a> {
             Ok(())
         })?;
         let sync = cursor.array()?;
-        let schema = metadata.get("avro.schema").ok_or_else(|| Error::corrupt("avro: the header has no schema"))?;
-        Ok(Container { root: AvroType::parse(schema)?, metadata, sync, blocks: cursor.rest() })
+        let schema = metadata
+            .get("avro.schema")
+            .ok_or_else(|| Error::corrupt("avro: the header has no schema"))?;
+        Ok(Container {
+            root: AvroType::parse(schema)?,
+            metadata,
+            sync,
+            blocks: cursor.rest(),
+        })
     }
 
     /// The type of the rows.
@@ -53,15 +60,21 @@ impl<'a> Container<'a> {
 
     /// A header value that is text.
     pub(in crate::iceberg) fn text(&self, key: &str) -> Option<&'a str> {
-        self.metadata.get(key).and_then(|value| std::str::from_utf8(value).ok())
+        self.metadata
+            .get(key)
+            .and_then(|value| std::str::from_utf8(value).ok())
     }
 
     /// Calls `f` with the row count and the decompressed bytes of every block.
-    pub(in crate::iceberg) fn for_each_block(&self, mut f: impl FnMut(usize, Cow<'a, [u8]>) -> Result<()>) -> Result<()> {
+    pub(in crate::iceberg) fn for_each_block(
+        &self,
+        mut f: impl FnMut(usize, Cow<'a, [u8]>) -> Result<()>,
+    ) -> Result<()> {
         let codec = self.text("avro.codec").unwrap_or("null");
         let mut cursor = Cursor::new(self.blocks);
         while !cursor.is_at_end() {
-            let rows = usize::try_from(cursor.long()?).map_err(|_| Error::corrupt("avro: negative row count"))?;
+            let rows = usize::try_from(cursor.long()?)
+                .map_err(|_| Error::corrupt("avro: negative row count"))?;
             let block = decompress(codec, cursor.bytes()?)?;
             if rows > block.len() {
                 return Err(Error::corrupt("avro: a block has more rows than bytes"));
@@ -87,7 +100,8 @@ fn decompress<'a>(codec: &str, raw: &'a [u8]) -> Result<Cow<'a, [u8]>> {
             let Some((body, checksum)) = raw.split_last_chunk::<4>() else {
                 return Err(Error::corrupt("avro: a snappy block is too short"));
             };
-            let length = snap::raw::decompress_len(body).map_err(|e| Error::corrupt(format!("avro: snappy: {e}")))?;
+            let length = snap::raw::decompress_len(body)
+                .map_err(|e| Error::corrupt(format!("avro: snappy: {e}")))?;
             // A copy of up to 64 bytes takes 3, so nothing sound expands further.
             if length > MAX_BLOCK || length / 32 > body.len() {
                 return Err(Error::corrupt("avro: a snappy block claims too many bytes"));
@@ -95,20 +109,29 @@ fn decompress<'a>(codec: &str, raw: &'a [u8]) -> Result<Cow<'a, [u8]>> {
             let data = snap::raw::Decoder::new().decompress_vec(body);
             let data = data.map_err(|e| Error::corrupt(format!("avro: snappy: {e}")))?;
             if crc32fast::hash(&data).to_be_bytes() != *checksum {
-                return Err(Error::corrupt("avro: the checksum of a snappy block does not match"));
+                return Err(Error::corrupt(
+                    "avro: the checksum of a snappy block does not match",
+                ));
             }
             Ok(Cow::Owned(data))
         }
-        other => Err(Error::unsupported(format!("the Avro codec '{other}' is not supported"))),
+        other => Err(Error::unsupported(format!(
+            "the Avro codec '{other}' is not supported"
+        ))),
     }
 }
 
 fn read_all(reader: impl Read) -> Result<Cow<'static, [u8]>> {
     let mut data = Vec::new();
     let limit = MAX_BLOCK as u64 + 1;
-    reader.take(limit).read_to_end(&mut data).map_err(|e| Error::corrupt(format!("avro: {e}")))?;
+    reader
+        .take(limit)
+        .read_to_end(&mut data)
+        .map_err(|e| Error::corrupt(format!("avro: {e}")))?;
     if data.len() > MAX_BLOCK {
-        return Err(Error::resource_exhausted("an Avro block is larger than 1 GiB"));
+        return Err(Error::resource_exhausted(
+            "an Avro block is larger than 1 GiB",
+        ));
     }
     Ok(Cow::Owned(data))
 }

@@ -59,17 +59,21 @@ impl<'a> Cursor<'a> {
     }
 
     pub(in crate::iceberg) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        self.take(N)?.try_into().map_err(|_| Error::internal("avro: wrong length"))
+        self.take(N)?
+            .try_into()
+            .map_err(|_| Error::internal("avro: wrong length"))
     }
 
     #[inline]
     pub(in crate::iceberg) fn bytes(&mut self) -> Result<&'a [u8]> {
-        let length = usize::try_from(self.long()?).map_err(|_| Error::corrupt("avro: negative length"))?;
+        let length =
+            usize::try_from(self.long()?).map_err(|_| Error::corrupt("avro: negative length"))?;
         self.take(length)
     }
 
     pub(in crate::iceberg) fn str(&mut self) -> Result<&'a str> {
-        std::str::from_utf8(self.bytes()?).map_err(|_| Error::corrupt("avro: a string is not UTF-8"))
+        std::str::from_utf8(self.bytes()?)
+            .map_err(|_| Error::corrupt("avro: a string is not UTF-8"))
     }
 
     pub(in crate::iceberg) fn boolean(&mut self) -> Result<bool> {
@@ -82,14 +86,21 @@ impl<'a> Cursor<'a> {
         let count = self.long()?;
         let size = match count {
             0.. => None,
-            _ => Some(usize::try_from(self.long()?).map_err(|_| Error::corrupt("avro: negative block size"))?),
+            _ => Some(
+                usize::try_from(self.long()?)
+                    .map_err(|_| Error::corrupt("avro: negative block size"))?,
+            ),
         };
-        let count = usize::try_from(count.unsigned_abs()).map_err(|_| Error::corrupt("avro: too many items"))?;
+        let count = usize::try_from(count.unsigned_abs())
+            .map_err(|_| Error::corrupt("avro: too many items"))?;
         Ok((count, size))
     }
 
     /// Calls `f` once for each item of an array.
-    pub(in crate::iceberg) fn items(&mut self, mut f: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+    pub(in crate::iceberg) fn items(
+        &mut self,
+        mut f: impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<()> {
         let mut empty = 0;
         loop {
             let (count, _) = self.block()?;
@@ -108,7 +119,10 @@ impl<'a> Cursor<'a> {
     }
 
     /// Goes over an array without looking at its items where the writer gave their size.
-    pub(in crate::iceberg) fn skip_items(&mut self, mut f: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+    pub(in crate::iceberg) fn skip_items(
+        &mut self,
+        mut f: impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<()> {
         let mut empty = 0;
         loop {
             let (count, size) = self.block()?;
@@ -162,19 +176,28 @@ impl<'a> Cursor<'a> {
 
     /// The type of the value that comes next: a union resolved; None for null.
     #[inline]
-    pub(in crate::iceberg) fn present<'t>(&mut self, ty: &'t AvroType) -> Result<Option<&'t AvroType>> {
+    pub(in crate::iceberg) fn present<'t>(
+        &mut self,
+        ty: &'t AvroType,
+    ) -> Result<Option<&'t AvroType>> {
         let ty = match ty {
             AvroType::Union(branches) => self.branch(branches)?,
             other => other,
         };
-        Ok(if matches!(ty, AvroType::Null) { None } else { Some(ty) })
+        Ok(if matches!(ty, AvroType::Null) {
+            None
+        } else {
+            Some(ty)
+        })
     }
 
     pub(in crate::iceberg) fn optional_long(&mut self, ty: &AvroType) -> Result<Option<i64>> {
         match self.present(ty)? {
             None => Ok(None),
             Some(AvroType::Int | AvroType::Long) => self.long().map(Some),
-            Some(other) => Err(Error::corrupt(format!("avro: expected a number, found {other:?}"))),
+            Some(other) => Err(Error::corrupt(format!(
+                "avro: expected a number, found {other:?}"
+            ))),
         }
     }
 
@@ -182,7 +205,9 @@ impl<'a> Cursor<'a> {
         match self.present(ty)? {
             None => Ok(None),
             Some(AvroType::Boolean) => self.boolean().map(Some),
-            Some(other) => Err(Error::corrupt(format!("avro: expected a boolean, found {other:?}"))),
+            Some(other) => Err(Error::corrupt(format!(
+                "avro: expected a boolean, found {other:?}"
+            ))),
         }
     }
 
@@ -191,12 +216,17 @@ impl<'a> Cursor<'a> {
             None => Ok(None),
             Some(AvroType::Bytes | AvroType::String) => self.bytes().map(Some),
             Some(AvroType::Fixed(length)) => self.take(*length).map(Some),
-            Some(other) => Err(Error::corrupt(format!("avro: expected bytes, found {other:?}"))),
+            Some(other) => Err(Error::corrupt(format!(
+                "avro: expected bytes, found {other:?}"
+            ))),
         }
     }
 
     pub(in crate::iceberg) fn optional_str(&mut self, ty: &AvroType) -> Result<Option<&'a str>> {
-        let text = self.optional_bytes(ty)?.map(std::str::from_utf8).transpose();
+        let text = self
+            .optional_bytes(ty)?
+            .map(std::str::from_utf8)
+            .transpose();
         text.map_err(|_| Error::corrupt("avro: a string is not UTF-8"))
     }
 }

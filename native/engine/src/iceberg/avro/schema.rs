@@ -39,8 +39,13 @@ pub(in crate::iceberg) struct AvroField {
 impl AvroType {
     /// Reads the schema of a container.
     pub(super) fn parse(text: &[u8]) -> Result<AvroType> {
-        let json: Json = serde_json::from_slice(text).map_err(|e| Error::corrupt(format!("avro: the schema is not JSON: {e}")))?;
-        Parser { names: HashMap::new(), nodes: 0 }.parse(&json, 0)
+        let json: Json = serde_json::from_slice(text)
+            .map_err(|e| Error::corrupt(format!("avro: the schema is not JSON: {e}")))?;
+        Parser {
+            names: HashMap::new(),
+            nodes: 0,
+        }
+        .parse(&json, 0)
     }
 
     /// The fields of a record.
@@ -54,7 +59,10 @@ impl AvroType {
     /// The type without the null branch of an optional.
     pub(in crate::iceberg) fn value_type(&self) -> &AvroType {
         match self {
-            AvroType::Union(branches) => branches.iter().find(|b| **b != AvroType::Null).unwrap_or(self),
+            AvroType::Union(branches) => branches
+                .iter()
+                .find(|b| **b != AvroType::Null)
+                .unwrap_or(self),
             other => other,
         }
     }
@@ -83,11 +91,16 @@ impl Parser {
         }
         match json {
             Json::String(name) => self.named(name),
-            Json::Array(branches) => {
-                Ok(AvroType::Union(branches.iter().map(|b| self.parse(b, depth + 1)).collect::<Result<_>>()?))
-            }
+            Json::Array(branches) => Ok(AvroType::Union(
+                branches
+                    .iter()
+                    .map(|b| self.parse(b, depth + 1))
+                    .collect::<Result<_>>()?,
+            )),
             Json::Object(object) => {
-                let ty = object.get("type").ok_or_else(|| Error::corrupt("avro: a schema has no type"))?;
+                let ty = object
+                    .get("type")
+                    .ok_or_else(|| Error::corrupt("avro: a schema has no type"))?;
                 let parsed = self.object(object, ty, depth)?;
                 if let Some(name) = object.get("name").and_then(Json::as_str) {
                     self.names.insert(short(name).to_owned(), parsed.clone());
@@ -110,14 +123,20 @@ impl Parser {
             "string" => AvroType::String,
             other => {
                 let known = self.names.get(short(other)).cloned();
-                let known = known.ok_or_else(|| Error::corrupt(format!("avro: unknown type '{other}'")))?;
+                let known =
+                    known.ok_or_else(|| Error::corrupt(format!("avro: unknown type '{other}'")))?;
                 self.nodes += known.nodes();
                 known
             }
         })
     }
 
-    fn object(&mut self, object: &serde_json::Map<String, Json>, ty: &Json, depth: usize) -> Result<AvroType> {
+    fn object(
+        &mut self,
+        object: &serde_json::Map<String, Json>,
+        ty: &Json,
+        depth: usize,
+    ) -> Result<AvroType> {
         let mut inner = |key: &str| match object.get(key) {
             Some(json) => Ok(Box::new(self.parse(json, depth + 1)?)),
             None => Err(Error::corrupt(format!("avro: a schema has no '{key}'"))),
@@ -127,23 +146,41 @@ impl Parser {
             Some("map") => AvroType::Map(inner("values")?),
             Some("enum") => AvroType::Enum,
             Some("fixed") => {
-                let size = object.get("size").and_then(Json::as_u64).and_then(|n| usize::try_from(n).ok());
+                let size = object
+                    .get("size")
+                    .and_then(Json::as_u64)
+                    .and_then(|n| usize::try_from(n).ok());
                 AvroType::Fixed(size.ok_or_else(|| Error::corrupt("avro: a fixed has no size"))?)
             }
             Some("record") => {
                 let fields = object.get("fields").and_then(Json::as_array);
-                let fields = fields.ok_or_else(|| Error::corrupt("avro: a record has no fields"))?;
-                AvroType::Record(fields.iter().map(|f| self.field(f, depth)).collect::<Result<_>>()?)
+                let fields =
+                    fields.ok_or_else(|| Error::corrupt("avro: a record has no fields"))?;
+                AvroType::Record(
+                    fields
+                        .iter()
+                        .map(|f| self.field(f, depth))
+                        .collect::<Result<_>>()?,
+                )
             }
             _ => self.parse(ty, depth + 1)?,
         })
     }
 
     fn field(&mut self, json: &Json, depth: usize) -> Result<AvroField> {
-        let ty = json.get("type").ok_or_else(|| Error::corrupt("avro: a field has no type"))?;
+        let ty = json
+            .get("type")
+            .ok_or_else(|| Error::corrupt("avro: a field has no type"))?;
         Ok(AvroField {
-            id: json.get("field-id").and_then(Json::as_i64).and_then(|id| i32::try_from(id).ok()),
-            name: json.get("name").and_then(Json::as_str).unwrap_or_default().to_owned(),
+            id: json
+                .get("field-id")
+                .and_then(Json::as_i64)
+                .and_then(|id| i32::try_from(id).ok()),
+            name: json
+                .get("name")
+                .and_then(Json::as_str)
+                .unwrap_or_default()
+                .to_owned(),
             ty: self.parse(ty, depth + 1)?,
         })
     }

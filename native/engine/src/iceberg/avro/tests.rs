@@ -48,7 +48,10 @@ fn numbers_are_read_as_written_up_to_64_bits() {
     }
     assert!(cursor.is_at_end());
     let beyond = [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02];
-    assert_eq!(Cursor::new(&beyond).long().unwrap_err().kind(), ErrorKind::Corrupt);
+    assert_eq!(
+        Cursor::new(&beyond).long().unwrap_err().kind(),
+        ErrorKind::Corrupt
+    );
     assert!(Cursor::new(&[0x80]).long().is_err());
 }
 
@@ -77,8 +80,14 @@ fn every_codec_of_other_writers_is_read() {
     snappy.extend(crc32fast::hash(&plain).to_be_bytes());
     assert_eq!(rows(&container("snappy", 100, &snappy)).unwrap(), expected);
     *snappy.last_mut().unwrap() ^= 1;
-    assert_eq!(rows(&container("snappy", 100, &snappy)).unwrap_err().kind(), ErrorKind::Corrupt);
-    assert_eq!(rows(&container("lzma", 100, &plain)).unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(
+        rows(&container("snappy", 100, &snappy)).unwrap_err().kind(),
+        ErrorKind::Corrupt
+    );
+    assert_eq!(
+        rows(&container("lzma", 100, &plain)).unwrap_err().kind(),
+        ErrorKind::Unsupported
+    );
 }
 
 #[test]
@@ -92,8 +101,15 @@ fn lengths_beyond_the_input_are_refused_before_allocation() {
     let mut items = Vec::new();
     put_long(&mut items, i64::MAX);
     assert!(Cursor::new(&items).items(|c| c.long().map(drop)).is_err());
-    assert!(Cursor::new(&items).items(|_| Ok(())).is_err(), "items without bytes are limited");
-    assert!(Cursor::new(&items).skip(&AvroType::Array(Box::new(AvroType::Null))).is_err());
+    assert!(
+        Cursor::new(&items).items(|_| Ok(())).is_err(),
+        "items without bytes are limited"
+    );
+    assert!(
+        Cursor::new(&items)
+            .skip(&AvroType::Array(Box::new(AvroType::Null)))
+            .is_err()
+    );
     let mut bytes = container("null", 1, &plain);
     let end = bytes.len() - 1;
     bytes[end] ^= 1;
@@ -103,10 +119,15 @@ fn lengths_beyond_the_input_are_refused_before_allocation() {
 #[test]
 fn schema_that_unfolds_without_end_is_refused() {
     // Each type holds the one before it twice.
-    let mut fields = vec![json!({"name": "f0", "type": {"type": "record", "name": "r0", "fields": [{"name": "x", "type": "int"}]}})];
+    let mut fields = vec![
+        json!({"name": "f0", "type": {"type": "record", "name": "r0", "fields": [{"name": "x", "type": "int"}]}}),
+    ];
     for i in 1..40 {
         let inner = format!("r{}", i - 1);
-        let pair = [json!({"name": "a", "type": inner}), json!({"name": "b", "type": inner})];
+        let pair = [
+            json!({"name": "a", "type": inner}),
+            json!({"name": "b", "type": inner}),
+        ];
         fields.push(json!({"name": format!("f{i}"), "type": {"type": "record", "name": format!("r{i}"), "fields": pair}}));
     }
     let schema = json!({"type": "record", "name": "top", "fields": fields});

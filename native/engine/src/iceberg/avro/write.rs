@@ -35,7 +35,11 @@ pub(in crate::iceberg) fn put_length(out: &mut Vec<u8>, length: usize) {
 }
 
 /// Appends a value of a union of null and something.
-pub(in crate::iceberg) fn put_optional<T>(out: &mut Vec<u8>, value: Option<T>, put: impl FnOnce(&mut Vec<u8>, T)) {
+pub(in crate::iceberg) fn put_optional<T>(
+    out: &mut Vec<u8>,
+    value: Option<T>,
+    put: impl FnOnce(&mut Vec<u8>, T),
+) {
     match value {
         None => put_long(out, 0),
         Some(value) => {
@@ -58,7 +62,9 @@ impl ContainerWriter {
     pub(in crate::iceberg) fn new(schema: &Json, metadata: &[(&str, String)]) -> Self {
         let schema = schema.to_string();
         let own = [("avro.schema", schema.as_str()), ("avro.codec", "deflate")];
-        let all = own.into_iter().chain(metadata.iter().map(|(k, v)| (*k, v.as_str())));
+        let all = own
+            .into_iter()
+            .chain(metadata.iter().map(|(k, v)| (*k, v.as_str())));
         let mut out = b"Obj\x01".to_vec();
         put_length(&mut out, metadata.len() + own.len());
         for (key, value) in all {
@@ -68,14 +74,23 @@ impl ContainerWriter {
         put_long(&mut out, 0);
         let sync = xxhash_rust::xxh3::xxh3_128(&out).to_be_bytes();
         out.extend_from_slice(&sync);
-        ContainerWriter { out, block: Vec::new(), rows: 0, sync }
+        ContainerWriter {
+            out,
+            block: Vec::new(),
+            rows: 0,
+            sync,
+        }
     }
 
     /// Adds a row that `put` encodes.
     pub(in crate::iceberg) fn row(&mut self, put: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         put(&mut self.block);
         self.rows += 1;
-        if self.block.len() >= BLOCK_BYTES { self.end_block() } else { Ok(()) }
+        if self.block.len() >= BLOCK_BYTES {
+            self.end_block()
+        } else {
+            Ok(())
+        }
     }
 
     /// The bytes of the container.
@@ -88,7 +103,8 @@ impl ContainerWriter {
         if self.rows == 0 {
             return Ok(());
         }
-        let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::new(1));
+        let mut encoder =
+            flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::new(1));
         encoder.write_all(&self.block)?;
         let compressed = encoder.finish()?;
         put_length(&mut self.out, self.rows);

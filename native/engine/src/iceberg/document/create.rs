@@ -31,7 +31,10 @@ impl Document {
     /// The first metadata of a table. Errors: Unsupported for a column type that this engine cannot write.
     pub fn create(table: &NewTable) -> Result<Document> {
         if let Some(field) = table.schema.fields.iter().find(|f| f.ty.has_opaque()) {
-            return Err(Error::unsupported(format!("column '{}' of type {} is not supported", field.name, field.ty)));
+            return Err(Error::unsupported(format!(
+                "column '{}' of type {} is not supported",
+                field.name, field.ty
+            )));
         }
         let mut keys = Keys::new();
         let members: [(&str, Json); 17] = [

@@ -111,20 +111,30 @@ impl Document {
         let object = Object::new(&view, "table metadata")?;
         let format_version = object.i64("format-version")?;
         let format_version = match u8::try_from(format_version) {
-            Ok(0) | Err(_) => return Err(Error::corrupt(format!("table metadata: format-version is {format_version}"))),
+            Ok(0) | Err(_) => {
+                return Err(Error::corrupt(format!(
+                    "table metadata: format-version is {format_version}"
+                )));
+            }
             Ok(v) if v > MAX_FORMAT_VERSION => {
-                return Err(Error::unsupported(format!("format version {v} is not supported (up to {MAX_FORMAT_VERSION})")));
+                return Err(Error::unsupported(format!(
+                    "format version {v} is not supported (up to {MAX_FORMAT_VERSION})"
+                )));
             }
             Ok(v) => v,
         };
         let (schemas, current_schema) = schemas(&object)?;
         let (specs, default_spec) = specs(&object, format_version)?;
         let snapshots = list(&object, "snapshots", Snapshot::from_json)?;
-        let current_snapshot_id = object.opt_i64("current-snapshot-id")?.filter(|id| *id != -1);
+        let current_snapshot_id = object
+            .opt_i64("current-snapshot-id")?
+            .filter(|id| *id != -1);
         if let Some(id) = current_snapshot_id
             && !snapshots.iter().any(|s| s.snapshot_id == id)
         {
-            return Err(Error::corrupt(format!("table metadata: current-snapshot-id {id} is not among the snapshots")));
+            return Err(Error::corrupt(format!(
+                "table metadata: current-snapshot-id {id} is not among the snapshots"
+            )));
         }
         Ok(Document {
             format_version,
@@ -195,7 +205,9 @@ impl Document {
 
     /// The schema of new reads and writes. Errors: Internal only if the document was built wrongly.
     pub fn current_schema(&self) -> Result<&Schema> {
-        self.schemas.get(self.current_schema).ok_or_else(|| Error::internal("table metadata without a current schema"))
+        self.schemas
+            .get(self.current_schema)
+            .ok_or_else(|| Error::internal("table metadata without a current schema"))
     }
 
     /// The schema that a reader of this snapshot sees: its own where it names one, else the current.
@@ -218,7 +230,9 @@ impl Document {
 
     /// The spec of new files. Errors: Internal only if the document was built wrongly.
     pub fn default_spec(&self) -> Result<&PartitionSpec> {
-        self.specs.get(self.default_spec).ok_or_else(|| Error::internal("table metadata without a partition spec"))
+        self.specs
+            .get(self.default_spec)
+            .ok_or_else(|| Error::internal("table metadata without a partition spec"))
     }
 
     /// The table properties.
@@ -273,7 +287,12 @@ impl Document {
 }
 
 fn list<T>(object: &Object<'_>, key: &str, read: impl Fn(&Json) -> Result<T>) -> Result<Vec<T>> {
-    object.opt_array(key)?.unwrap_or_default().iter().map(read).collect()
+    object
+        .opt_array(key)?
+        .unwrap_or_default()
+        .iter()
+        .map(read)
+        .collect()
 }
 
 fn schemas(object: &Object<'_>) -> Result<(Vec<Schema>, usize)> {
@@ -286,7 +305,10 @@ fn schemas(object: &Object<'_>) -> Result<(Vec<Schema>, usize)> {
         && let Some(only) = object.get("schema")
     {
         let schema = Schema::from_json(only)?;
-        let at = schemas.iter().position(|s| *s == schema).unwrap_or(schemas.len());
+        let at = schemas
+            .iter()
+            .position(|s| *s == schema)
+            .unwrap_or(schemas.len());
         if at == schemas.len() {
             schemas.push(schema);
         }
@@ -294,48 +316,82 @@ fn schemas(object: &Object<'_>) -> Result<(Vec<Schema>, usize)> {
     }
     let current = object.i32("current-schema-id")?;
     let at = schemas.iter().position(|s| s.schema_id == current);
-    let at = at.ok_or_else(|| Error::corrupt(format!("table metadata: current-schema-id {current} is not among the schemas")))?;
+    let at = at.ok_or_else(|| {
+        Error::corrupt(format!(
+            "table metadata: current-schema-id {current} is not among the schemas"
+        ))
+    })?;
     Ok((schemas, at))
 }
 
 fn specs(object: &Object<'_>, format_version: u8) -> Result<(Vec<PartitionSpec>, usize)> {
     let mut specs = list(object, "partition-specs", PartitionSpec::from_json)?;
     if specs.is_empty() {
-        specs.push(PartitionSpec::from_fields(0, object.array("partition-spec")?)?);
+        specs.push(PartitionSpec::from_fields(
+            0,
+            object.array("partition-spec")?,
+        )?);
         return Ok((specs, 0));
     }
     let newest = specs.iter().map(|s| s.spec_id).max();
-    let default = match object.opt_i32("default-spec-id")?.or(newest.filter(|_| format_version == 1)) {
+    let default = match object
+        .opt_i32("default-spec-id")?
+        .or(newest.filter(|_| format_version == 1))
+    {
         Some(id) => id,
         None => return Err(object.wrong("default-spec-id", "a 32-bit integer")),
     };
     let at = specs.iter().position(|s| s.spec_id == default);
-    let at = at.ok_or_else(|| Error::corrupt(format!("table metadata: default-spec-id {default} is not among the partition-specs")))?;
+    let at = at.ok_or_else(|| {
+        Error::corrupt(format!(
+            "table metadata: default-spec-id {default} is not among the partition-specs"
+        ))
+    })?;
     Ok((specs, at))
 }
 
 fn refs(object: &Object<'_>, current: Option<i64>) -> Result<BTreeMap<String, SnapshotRef>> {
     let mut refs = BTreeMap::new();
     if let Some(value) = object.get("refs") {
-        let map = value.as_object().ok_or_else(|| object.wrong("refs", "an object"))?;
+        let map = value
+            .as_object()
+            .ok_or_else(|| object.wrong("refs", "an object"))?;
         for (name, json) in map {
             let entry = Object::new(json, "ref").map_err(|e| e.with("ref", name))?;
             let is_branch = entry.str("type")? == "branch";
-            refs.insert(name.clone(), SnapshotRef { snapshot_id: entry.i64("snapshot-id")?, is_branch });
+            refs.insert(
+                name.clone(),
+                SnapshotRef {
+                    snapshot_id: entry.i64("snapshot-id")?,
+                    is_branch,
+                },
+            );
         }
     }
     if let Some(snapshot_id) = current {
-        refs.insert(MAIN_BRANCH.to_owned(), SnapshotRef { snapshot_id, is_branch: true });
+        refs.insert(
+            MAIN_BRANCH.to_owned(),
+            SnapshotRef {
+                snapshot_id,
+                is_branch: true,
+            },
+        );
     }
     Ok(refs)
 }
 
 fn snapshot_log_entry(json: &Json) -> Result<SnapshotLogEntry> {
     let object = Object::new(json, "snapshot-log entry")?;
-    Ok(SnapshotLogEntry { snapshot_id: object.i64("snapshot-id")?, timestamp_ms: object.i64("timestamp-ms")? })
+    Ok(SnapshotLogEntry {
+        snapshot_id: object.i64("snapshot-id")?,
+        timestamp_ms: object.i64("timestamp-ms")?,
+    })
 }
 
 fn metadata_log_entry(json: &Json) -> Result<MetadataLogEntry> {
     let object = Object::new(json, "metadata-log entry")?;
-    Ok(MetadataLogEntry { metadata_file: object.str("metadata-file")?.to_owned(), timestamp_ms: object.i64("timestamp-ms")? })
+    Ok(MetadataLogEntry {
+        metadata_file: object.str("metadata-file")?.to_owned(),
+        timestamp_ms: object.i64("timestamp-ms")?,
+    })
 }

@@ -43,9 +43,13 @@ impl Keys {
 
     pub(super) fn parse(bytes: &[u8]) -> Result<Keys> {
         if bytes.len() > MAX_BYTES {
-            return Err(Error::resource_exhausted(format!("table metadata of {} bytes is too large", bytes.len())));
+            return Err(Error::resource_exhausted(format!(
+                "table metadata of {} bytes is too large",
+                bytes.len()
+            )));
         }
-        serde_json::from_slice(bytes).map_err(|e| Error::corrupt(format!("table metadata is not valid JSON: {e}")))
+        serde_json::from_slice(bytes)
+            .map_err(|e| Error::corrupt(format!("table metadata is not valid JSON: {e}")))
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&str> {
@@ -55,7 +59,11 @@ impl Keys {
     /// The values of `keys`. A number that no value can hold is an error of its key.
     pub(super) fn view(&self, keys: &[&str]) -> Result<Json> {
         let mut map = Map::new();
-        for (key, raw) in self.0.iter().filter(|(key, _)| keys.contains(&key.as_str())) {
+        for (key, raw) in self
+            .0
+            .iter()
+            .filter(|(key, _)| keys.contains(&key.as_str()))
+        {
             map.insert(key.clone(), parse_key(key, raw.get())?);
         }
         Ok(Json::Object(map))
@@ -67,7 +75,8 @@ impl Keys {
     }
 
     fn set_text(&mut self, key: &str, text: String) -> Result<()> {
-        let raw = RawValue::from_string(text).map_err(|e| Error::internal(format!("key '{key}': {e}")))?;
+        let raw = RawValue::from_string(text)
+            .map_err(|e| Error::internal(format!("key '{key}': {e}")))?;
         match self.0.iter_mut().find(|(k, _)| k == key) {
             Some((_, value)) => *value = raw,
             None => self.0.push((key.to_owned(), raw)),
@@ -83,9 +92,13 @@ impl Keys {
     pub(super) fn push(&mut self, key: &str, item: &Json, limit: usize) -> Result<()> {
         let mut items: Vec<Box<RawValue>> = match self.get(key) {
             None | Some("null") => Vec::new(),
-            Some(text) => serde_json::from_str(text).map_err(|e| Error::corrupt(format!("table metadata: key '{key}': {e}")))?,
+            Some(text) => serde_json::from_str(text)
+                .map_err(|e| Error::corrupt(format!("table metadata: key '{key}': {e}")))?,
         };
-        items.push(RawValue::from_string(item.to_string()).map_err(|e| Error::internal(format!("key '{key}': {e}")))?);
+        items.push(
+            RawValue::from_string(item.to_string())
+                .map_err(|e| Error::internal(format!("key '{key}': {e}")))?,
+        );
         let keep = items.len().saturating_sub(limit);
         let texts: Vec<&str> = items.iter().skip(keep).map(|raw| raw.get()).collect();
         self.set_text(key, format!("[{}]", texts.join(",")))
@@ -95,7 +108,8 @@ impl Keys {
     pub(super) fn child(&self, key: &str) -> Result<Keys> {
         match self.get(key) {
             None | Some("null") => Ok(Keys::new()),
-            Some(text) => serde_json::from_str(text).map_err(|e| Error::corrupt(format!("table metadata: key '{key}': {e}"))),
+            Some(text) => serde_json::from_str(text)
+                .map_err(|e| Error::corrupt(format!("table metadata: key '{key}': {e}"))),
         }
     }
 
@@ -109,11 +123,16 @@ impl Keys {
     }
 
     fn text(&self) -> String {
-        let members: Vec<String> = self.0.iter().map(|(k, v)| format!("{}:{}", Json::from(k.as_str()), v.get())).collect();
+        let members: Vec<String> = self
+            .0
+            .iter()
+            .map(|(k, v)| format!("{}:{}", Json::from(k.as_str()), v.get()))
+            .collect();
         format!("{{{}}}", members.join(","))
     }
 }
 
 fn parse_key(key: &str, text: &str) -> Result<Json> {
-    serde_json::from_str(text).map_err(|e| Error::corrupt(format!("table metadata: key '{key}': {e}")))
+    serde_json::from_str(text)
+        .map_err(|e| Error::corrupt(format!("table metadata: key '{key}': {e}")))
 }

@@ -50,7 +50,9 @@ impl Document {
                 }
                 Update::SetProperties(properties) => {
                     let mut child = keys.child("properties")?;
-                    properties.iter().try_for_each(|(k, v)| child.set(k, &Json::from(v.as_str())))?;
+                    properties
+                        .iter()
+                        .try_for_each(|(k, v)| child.set(k, &Json::from(v.as_str())))?;
                     keys.set_child("properties", &child)?;
                 }
                 Update::RemoveProperties(names) => {
@@ -62,7 +64,8 @@ impl Document {
             }
         }
         keys.set("last-updated-ms", &time.into())?;
-        let entry = json!({"timestamp-ms": self.last_updated_ms, "metadata-file": commit.previous_file});
+        let entry =
+            json!({"timestamp-ms": self.last_updated_ms, "metadata-file": commit.previous_file});
         keys.push("metadata-log", &entry, self.previous_versions())?;
         Document::from_keys(keys)
     }
@@ -70,21 +73,29 @@ impl Document {
     /// How many earlier metadata files the log names.
     fn previous_versions(&self) -> usize {
         let set = self.properties.get("write.metadata.previous-versions-max");
-        set.and_then(|n| n.parse::<usize>().ok()).unwrap_or(PREVIOUS_VERSIONS).max(1)
+        set.and_then(|n| n.parse::<usize>().ok())
+            .unwrap_or(PREVIOUS_VERSIONS)
+            .max(1)
     }
 
     fn add_snapshot(&self, keys: &mut Keys, snapshot: &Snapshot) -> Result<()> {
         let id = snapshot.snapshot_id;
         if id <= 0 || self.snapshot(id).is_some() {
-            return Err(Error::internal(format!("snapshot id {id} is taken or not positive")));
+            return Err(Error::internal(format!(
+                "snapshot id {id} is taken or not positive"
+            )));
         }
         if snapshot.parent_snapshot_id != self.current_snapshot_id {
-            return Err(Error::internal(format!("snapshot {id} does not follow the current snapshot")));
+            return Err(Error::internal(format!(
+                "snapshot {id} does not follow the current snapshot"
+            )));
         }
         if self.format_version > 1 {
             if snapshot.sequence_number <= self.last_sequence_number {
                 let (new, last) = (snapshot.sequence_number, self.last_sequence_number);
-                return Err(Error::internal(format!("sequence number {new} is not above {last}")));
+                return Err(Error::internal(format!(
+                    "sequence number {new} is not above {last}"
+                )));
             }
             keys.set("last-sequence-number", &snapshot.sequence_number.into())?;
         }
@@ -94,12 +105,20 @@ impl Document {
             };
             let next = self.next_row_id.unwrap_or(0);
             if first != next || rows < 0 {
-                return Err(Error::internal(format!("snapshot {id} starts at row id {first}, not {next}")));
+                return Err(Error::internal(format!(
+                    "snapshot {id} starts at row id {first}, not {next}"
+                )));
             }
-            let next = next.checked_add(rows).ok_or_else(|| Error::resource_exhausted("the table has no row ids left"))?;
+            let next = next
+                .checked_add(rows)
+                .ok_or_else(|| Error::resource_exhausted("the table has no row ids left"))?;
             keys.set("next-row-id", &next.into())?;
         }
-        keys.push("snapshots", &snapshot.to_json(self.format_version), usize::MAX)?;
+        keys.push(
+            "snapshots",
+            &snapshot.to_json(self.format_version),
+            usize::MAX,
+        )?;
         keys.set("current-snapshot-id", &id.into())?;
         let mut refs = keys.child("refs")?;
         let mut main = refs.child(MAIN_BRANCH)?;
@@ -107,22 +126,43 @@ impl Document {
         main.set("type", &"branch".into())?;
         refs.set_child(MAIN_BRANCH, &main)?;
         keys.set_child("refs", &refs)?;
-        keys.push("snapshot-log", &json!({"timestamp-ms": snapshot.timestamp_ms, "snapshot-id": id}), usize::MAX)
+        keys.push(
+            "snapshot-log",
+            &json!({"timestamp-ms": snapshot.timestamp_ms, "snapshot-id": id}),
+            usize::MAX,
+        )
     }
 
     fn add_schema(&self, keys: &mut Keys, schema: &Schema) -> Result<()> {
         schema.check_names()?;
-        if let Some(field) = schema.fields.iter().find(|f| f.ty.has_opaque() && self.lacks(f.id)) {
-            return Err(Error::unsupported(format!("column '{}' of type {} is not supported", field.name, field.ty)));
+        if let Some(field) = schema
+            .fields
+            .iter()
+            .find(|f| f.ty.has_opaque() && self.lacks(f.id))
+        {
+            return Err(Error::unsupported(format!(
+                "column '{}' of type {} is not supported",
+                field.name, field.ty
+            )));
         }
         let highest = schema.highest_field_id();
         if highest > MAX_FIELD_ID {
-            return Err(Error::invalid_input(format!("field id {highest} is reserved")));
+            return Err(Error::invalid_input(format!(
+                "field id {highest} is reserved"
+            )));
         }
         let mut schema = schema.clone();
-        schema.schema_id = self.schemas.iter().map(|s| s.schema_id).max().unwrap_or(0).saturating_add(1);
+        schema.schema_id = self
+            .schemas
+            .iter()
+            .map(|s| s.schema_id)
+            .max()
+            .unwrap_or(0)
+            .saturating_add(1);
         if self.raw("schemas").is_none() {
-            self.schemas.iter().try_for_each(|old| keys.push("schemas", &old.to_json(), usize::MAX))?;
+            self.schemas
+                .iter()
+                .try_for_each(|old| keys.push("schemas", &old.to_json(), usize::MAX))?;
         }
         keys.push("schemas", &schema.to_json(), usize::MAX)?;
         keys.set("current-schema-id", &schema.schema_id.into())?;

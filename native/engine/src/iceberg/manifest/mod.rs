@@ -7,9 +7,9 @@ mod list;
 mod partition;
 mod read;
 mod stats;
-mod write;
 #[cfg(test)]
 mod tests;
+mod write;
 
 use std::collections::BTreeMap;
 
@@ -196,13 +196,18 @@ impl PartitionValue {
             (PartitionValue::Integer(v), Type::Timestamp) => Value::Timestamp(*v),
             (PartitionValue::Integer(v), Type::TimestampTz) => Value::TimestampTz(*v),
             (PartitionValue::Float(bits), Type::Float) => Value::Float(f32::from_bits(*bits)),
-            (PartitionValue::Float(bits), Type::Double) => Value::Double(f32::from_bits(*bits).into()),
+            (PartitionValue::Float(bits), Type::Double) => {
+                Value::Double(f32::from_bits(*bits).into())
+            }
             (PartitionValue::Double(bits), Type::Double) => Value::Double(f64::from_bits(*bits)),
             (PartitionValue::String(s), Type::String) => Value::String(s.clone()),
-            (PartitionValue::String(s), Type::Uuid) => Value::Uuid(*uuid::Uuid::parse_str(s).ok()?.as_bytes()),
-            (PartitionValue::Bytes(b), Type::Decimal { .. } | Type::Uuid | Type::Fixed(_) | Type::Binary | Type::String) => {
-                super::value::decode(ty, b)?
+            (PartitionValue::String(s), Type::Uuid) => {
+                Value::Uuid(*uuid::Uuid::parse_str(s).ok()?.as_bytes())
             }
+            (
+                PartitionValue::Bytes(b),
+                Type::Decimal { .. } | Type::Uuid | Type::Fixed(_) | Type::Binary | Type::String,
+            ) => super::value::decode(ty, b)?,
             _ => return None,
         })
     }
@@ -212,12 +217,20 @@ impl PartitionValue {
         match value {
             Value::Boolean(b) => PartitionValue::Boolean(*b),
             Value::Int(v) | Value::Date(v) => PartitionValue::Integer(i64::from(*v)),
-            Value::Long(v) | Value::Time(v) | Value::Timestamp(v) | Value::TimestampTz(v) => PartitionValue::Integer(*v),
+            Value::Long(v) | Value::Time(v) | Value::Timestamp(v) | Value::TimestampTz(v) => {
+                PartitionValue::Integer(*v)
+            }
             Value::Float(v) => PartitionValue::Float(v.to_bits()),
             Value::Double(v) => PartitionValue::Double(v.to_bits()),
             Value::String(s) => PartitionValue::String(s.clone()),
-            Value::Decimal { unscaled, precision, .. } => PartitionValue::Bytes(super::value::fixed_be(*unscaled, *precision)),
-            Value::Uuid(_) | Value::Fixed(_) | Value::Binary(_) => PartitionValue::Bytes(super::value::encode(value)),
+            Value::Decimal {
+                unscaled,
+                precision,
+                ..
+            } => PartitionValue::Bytes(super::value::fixed_be(*unscaled, *precision)),
+            Value::Uuid(_) | Value::Fixed(_) | Value::Binary(_) => {
+                PartitionValue::Bytes(super::value::encode(value))
+            }
         }
     }
 }
@@ -271,7 +284,13 @@ pub struct DataFile {
 
 impl DataFile {
     /// An unpartitioned file without statistics.
-    pub fn new(content: DataContent, path: impl Into<String>, format: FileFormat, record_count: u64, file_size_in_bytes: u64) -> Self {
+    pub fn new(
+        content: DataContent,
+        path: impl Into<String>,
+        format: FileFormat,
+        record_count: u64,
+        file_size_in_bytes: u64,
+    ) -> Self {
         DataFile {
             content,
             path: path.into(),
@@ -304,9 +323,16 @@ impl DataFile {
 
     /// The values of identity-partitioned columns by source field id, for columns that the file lacks.
     /// None is NULL; a value that does not fit its column is left out.
-    pub fn identity_values(&self, spec: &PartitionSpec, schema: &Schema) -> BTreeMap<i32, Option<Value>> {
+    pub fn identity_values(
+        &self,
+        spec: &PartitionSpec,
+        schema: &Schema,
+    ) -> BTreeMap<i32, Option<Value>> {
         let value = |(field_id, stored): &(i32, Option<PartitionValue>)| {
-            let field = spec.fields.iter().find(|f| f.field_id == *field_id && f.transform == Transform::Identity)?;
+            let field = spec
+                .fields
+                .iter()
+                .find(|f| f.field_id == *field_id && f.transform == Transform::Identity)?;
             let source = field.source_id()?;
             let ty = &schema.field(source)?.ty;
             match stored {

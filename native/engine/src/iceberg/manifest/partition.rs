@@ -34,7 +34,10 @@ impl PartitionColumns {
         let (mut columns, mut avro) = (Vec::new(), Vec::new());
         let (mut names, mut types) = (BTreeSet::new(), BTreeSet::new());
         for field in &spec.fields {
-            let source = field.source_id().and_then(|id| schema.field(id)).map(|f| &f.ty);
+            let source = field
+                .source_id()
+                .and_then(|id| schema.field(id))
+                .map(|f| &f.ty);
             let ty = match (&field.transform, source) {
                 // A void field holds nothing, whatever became of its source.
                 (Transform::Void, None) => Some(Type::Int),
@@ -42,10 +45,17 @@ impl PartitionColumns {
                 (transform, Some(source)) => transform.result_type(source),
             };
             let Some(ty) = ty.filter(Type::is_primitive) else {
-                let why = format!("partition field '{}' by {} of a missing or unknown column or by an unknown transform", field.name, field.transform);
+                let why = format!(
+                    "partition field '{}' by {} of a missing or unknown column or by an unknown transform",
+                    field.name, field.transform
+                );
                 return Err(Error::unsupported(format!("{why} cannot be written")));
             };
-            let mut json = optional(field.field_id, &sanitised(&field.name, &mut names), avro_type(&ty, &mut types));
+            let mut json = optional(
+                field.field_id,
+                &sanitised(&field.name, &mut names),
+                avro_type(&ty, &mut types),
+            );
             if let Some(map) = json.as_object_mut()
                 && map.get("name").and_then(Json::as_str) != Some(&field.name)
             {
@@ -53,7 +63,14 @@ impl PartitionColumns {
             }
             avro.push(json);
             let name = field.name.clone();
-            columns.push(Column { field_id: field.field_id, name, ty, contains_null: false, contains_nan: false, range: None });
+            columns.push(Column {
+                field_id: field.field_id,
+                name,
+                ty,
+                contains_null: false,
+                contains_nan: false,
+                range: None,
+            });
         }
         Ok(PartitionColumns { columns, avro })
     }
@@ -66,7 +83,11 @@ impl PartitionColumns {
     pub(super) fn encode(&mut self, file: &DataFile) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         for column in &mut self.columns {
-            let stored = file.partition.iter().find(|(id, _)| *id == column.field_id).and_then(|(_, value)| value.as_ref());
+            let stored = file
+                .partition
+                .iter()
+                .find(|(id, _)| *id == column.field_id)
+                .and_then(|(_, value)| value.as_ref());
             let value = match stored {
                 None => None,
                 Some(stored) => Some(stored.to_value(&column.ty).ok_or_else(|| {
@@ -74,7 +95,9 @@ impl PartitionColumns {
                     Error::corrupt(format!("file {}: the {what}", file.path))
                 })?),
             };
-            put_optional(&mut out, value.as_ref(), |out, value| put_value(out, &column.ty, value));
+            put_optional(&mut out, value.as_ref(), |out, value| {
+                put_value(out, &column.ty, value)
+            });
             column.add(value);
         }
         Ok(out)
@@ -116,7 +139,13 @@ impl Column {
 }
 
 fn avro_type(ty: &Type, named: &mut BTreeSet<String>) -> Json {
-    let mut once = |name: String, json: Json| if named.insert(name.clone()) { json } else { name.into() };
+    let mut once = |name: String, json: Json| {
+        if named.insert(name.clone()) {
+            json
+        } else {
+            name.into()
+        }
+    };
     match ty {
         Type::Boolean => json!("boolean"),
         Type::Long => json!("long"),
@@ -124,20 +153,33 @@ fn avro_type(ty: &Type, named: &mut BTreeSet<String>) -> Json {
         Type::Double => json!("double"),
         Type::Date => json!({"type": "int", "logicalType": "date"}),
         Type::Time => json!({"type": "long", "logicalType": "time-micros"}),
-        Type::Timestamp => json!({"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": false}),
-        Type::TimestampTz => json!({"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": true}),
+        Type::Timestamp => {
+            json!({"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": false})
+        }
+        Type::TimestampTz => {
+            json!({"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": true})
+        }
         Type::String => json!("string"),
         Type::Binary => json!("bytes"),
         Type::Uuid => {
             let name = "uuid_fixed".to_owned();
-            once(name.clone(), json!({"type": "fixed", "name": name, "size": 16, "logicalType": "uuid"}))
+            once(
+                name.clone(),
+                json!({"type": "fixed", "name": name, "size": 16, "logicalType": "uuid"}),
+            )
         }
         Type::Fixed(length) => {
             let name = format!("fixed_{length}");
-            once(name.clone(), json!({"type": "fixed", "name": name, "size": length}))
+            once(
+                name.clone(),
+                json!({"type": "fixed", "name": name, "size": length}),
+            )
         }
         Type::Decimal { precision, scale } => {
-            let (name, size) = (format!("decimal_{precision}_{scale}"), value::decimal_width(*precision));
+            let (name, size) = (
+                format!("decimal_{precision}_{scale}"),
+                value::decimal_width(*precision),
+            );
             let logical = json!({"type": "fixed", "name": name, "size": size, "logicalType": "decimal",
                 "precision": precision, "scale": scale});
             once(name, logical)
@@ -150,13 +192,19 @@ fn put_value(out: &mut Vec<u8>, ty: &Type, value: &Value) {
     match value {
         Value::Boolean(b) => out.push(u8::from(*b)),
         Value::Int(v) | Value::Date(v) => put_long(out, i64::from(*v)),
-        Value::Long(v) | Value::Time(v) | Value::Timestamp(v) | Value::TimestampTz(v) => put_long(out, *v),
+        Value::Long(v) | Value::Time(v) | Value::Timestamp(v) | Value::TimestampTz(v) => {
+            put_long(out, *v)
+        }
         Value::Float(v) => out.extend_from_slice(&v.to_le_bytes()),
         Value::Double(v) => out.extend_from_slice(&v.to_le_bytes()),
         Value::String(s) => put_bytes(out, s.as_bytes()),
         Value::Binary(b) => put_bytes(out, b),
         Value::Uuid(b) => out.extend_from_slice(b),
-        Value::Decimal { unscaled, precision, .. } => out.extend(value::fixed_be(*unscaled, *precision)),
+        Value::Decimal {
+            unscaled,
+            precision,
+            ..
+        } => out.extend(value::fixed_be(*unscaled, *precision)),
         Value::Fixed(b) => {
             let length = match ty {
                 Type::Fixed(length) => usize::try_from(*length).unwrap_or(b.len()),

@@ -6,7 +6,8 @@ use bytes::Bytes;
 
 use super::fields::entry as id;
 use super::{
-    BoundMap, CountMap, DataContent, DataFile, Entry, EntryStatus, FileFormat, ManifestContent, ManifestFile, PartitionValue,
+    BoundMap, CountMap, DataContent, DataFile, Entry, EntryStatus, FileFormat, ManifestContent,
+    ManifestFile, PartitionValue,
 };
 use crate::error::{Error, Result};
 use crate::iceberg::avro::{AvroField, AvroType, Container, Cursor};
@@ -23,13 +24,27 @@ pub fn read_manifest(bytes: &Bytes, manifest: &ManifestFile) -> Result<Vec<Entry
 }
 
 /// Calls `f` for each entry of a manifest in order. Errors: Corrupt names the field.
-pub fn for_each_entry(bytes: &Bytes, manifest: &ManifestFile, mut f: impl FnMut(Entry) -> Result<()>) -> Result<()> {
+pub fn for_each_entry(
+    bytes: &Bytes,
+    manifest: &ManifestFile,
+    mut f: impl FnMut(Entry) -> Result<()>,
+) -> Result<()> {
     let container = Container::open(bytes)?;
     let fields = container.root().fields("manifest")?;
-    require(fields, &[(id::STATUS, "status"), (id::DATA_FILE, "data_file")])?;
+    require(
+        fields,
+        &[(id::STATUS, "status"), (id::DATA_FILE, "data_file")],
+    )?;
     let file = fields.iter().find(|field| field.id == Some(id::DATA_FILE));
-    let file = file.map(|field| field.ty.value_type().fields("manifest: data_file")).transpose()?.unwrap_or_default();
-    let needed = [(id::FILE_PATH, "file_path"), (id::RECORD_COUNT, "record_count"), (id::FILE_SIZE, "file_size_in_bytes")];
+    let file = file
+        .map(|field| field.ty.value_type().fields("manifest: data_file"))
+        .transpose()?
+        .unwrap_or_default();
+    let needed = [
+        (id::FILE_PATH, "file_path"),
+        (id::RECORD_COUNT, "record_count"),
+        (id::FILE_SIZE, "file_size_in_bytes"),
+    ];
     require(file, &needed)?;
     let mut inherited = Inherited::new(manifest, &container);
     container.for_each_block(|rows, block| {
@@ -37,21 +52,32 @@ pub fn for_each_entry(bytes: &Bytes, manifest: &ManifestFile, mut f: impl FnMut(
             Cow::Borrowed(slice) => bytes.slice_ref(slice),
             Cow::Owned(vec) => Bytes::from(vec),
         };
-        let reader = EntryReader { block: &block, spec_id: inherited.spec_id, content: manifest.content };
+        let reader = EntryReader {
+            block: &block,
+            spec_id: inherited.spec_id,
+            content: manifest.content,
+        };
         let mut cursor = Cursor::new(&block);
         for _ in 0..rows {
             f(inherited.complete(reader.entry(&mut cursor, fields)?)?)?;
         }
         match cursor.is_at_end() {
             true => Ok(()),
-            false => Err(Error::corrupt("manifest: bytes are left after the last row of a block")),
+            false => Err(Error::corrupt(
+                "manifest: bytes are left after the last row of a block",
+            )),
         }
     })
 }
 
 fn require(fields: &[AvroField], needed: &[(i32, &str)]) -> Result<()> {
-    match needed.iter().find(|(id, _)| !fields.iter().any(|f| f.id == Some(*id))) {
-        Some((id, name)) => Err(Error::corrupt(format!("manifest: field {name} (id {id}) is missing"))),
+    match needed
+        .iter()
+        .find(|(id, _)| !fields.iter().any(|f| f.id == Some(*id)))
+    {
+        Some((id, name)) => Err(Error::corrupt(format!(
+            "manifest: field {name} (id {id}) is missing"
+        ))),
         None => Ok(()),
     }
 }
@@ -66,12 +92,22 @@ struct Inherited {
 
 impl Inherited {
     fn new(manifest: &ManifestFile, container: &Container<'_>) -> Self {
-        let header = || container.text("partition-spec-id").and_then(|id| id.parse().ok());
+        let header = || {
+            container
+                .text("partition-spec-id")
+                .and_then(|id| id.parse().ok())
+        };
         Inherited {
-            spec_id: if manifest.spec_id < 0 { header().unwrap_or(0) } else { manifest.spec_id },
+            spec_id: if manifest.spec_id < 0 {
+                header().unwrap_or(0)
+            } else {
+                manifest.spec_id
+            },
             snapshot_id: manifest.added_snapshot_id,
             sequence_number: manifest.sequence_number,
-            next_row_id: manifest.first_row_id.filter(|_| manifest.content == ManifestContent::Data),
+            next_row_id: manifest
+                .first_row_id
+                .filter(|_| manifest.content == ManifestContent::Data),
         }
     }
 
@@ -90,7 +126,8 @@ impl Inherited {
             entry.data_file.first_row_id = Some(next);
             let rows = i64::try_from(entry.data_file.record_count).ok();
             let next = rows.and_then(|rows| next.checked_add(rows));
-            self.next_row_id = Some(next.ok_or_else(|| Error::corrupt("manifest: row ids exceed 64 bits"))?);
+            self.next_row_id =
+                Some(next.ok_or_else(|| Error::corrupt("manifest: row ids exceed 64 bits"))?);
         }
         Ok(entry)
     }
@@ -108,7 +145,10 @@ impl EntryReader<'_> {
             ManifestContent::Data => DataContent::Data,
             ManifestContent::Deletes => DataContent::PositionDeletes,
         };
-        let mut data_file = DataFile { spec_id: self.spec_id, ..DataFile::new(content, "", FileFormat::Parquet, 0, 0) };
+        let mut data_file = DataFile {
+            spec_id: self.spec_id,
+            ..DataFile::new(content, "", FileFormat::Parquet, 0, 0)
+        };
         let mut entry = (None, None, None, None);
         for field in fields {
             match field.id {
@@ -117,7 +157,9 @@ impl EntryReader<'_> {
                 Some(id::SEQUENCE_NUMBER) => entry.2 = cursor.optional_long(&field.ty)?,
                 Some(id::FILE_SEQUENCE_NUMBER) => entry.3 = cursor.optional_long(&field.ty)?,
                 Some(id::DATA_FILE) => {
-                    let present = cursor.present(&field.ty)?.ok_or_else(|| Error::corrupt("manifest: data_file is null"))?;
+                    let present = cursor
+                        .present(&field.ty)?
+                        .ok_or_else(|| Error::corrupt("manifest: data_file is null"))?;
                     for member in present.fields("manifest: data_file")? {
                         self.file_field(cursor, member, &mut data_file)?;
                     }
@@ -135,14 +177,30 @@ impl EntryReader<'_> {
             return Err(Error::corrupt("manifest: file_path is null"));
         }
         if (data_file.content == DataContent::Data) != (self.content == ManifestContent::Data) {
-            return Err(Error::corrupt(format!("manifest: {} is not of the content that the manifest has", data_file.path)));
+            return Err(Error::corrupt(format!(
+                "manifest: {} is not of the content that the manifest has",
+                data_file.path
+            )));
         }
-        Ok(Entry { status, snapshot_id: entry.1, sequence_number: entry.2, file_sequence_number: entry.3, data_file })
+        Ok(Entry {
+            status,
+            snapshot_id: entry.1,
+            sequence_number: entry.2,
+            file_sequence_number: entry.3,
+            data_file,
+        })
     }
 
-    fn file_field(&self, cursor: &mut Cursor<'_>, field: &AvroField, file: &mut DataFile) -> Result<()> {
+    fn file_field(
+        &self,
+        cursor: &mut Cursor<'_>,
+        field: &AvroField,
+        file: &mut DataFile,
+    ) -> Result<()> {
         let ty = &field.ty;
-        let Some(id) = field.id else { return cursor.skip(ty) };
+        let Some(id) = field.id else {
+            return cursor.skip(ty);
+        };
         match id {
             id::CONTENT => {
                 file.content = match cursor.optional_long(ty)? {
@@ -150,11 +208,15 @@ impl EntryReader<'_> {
                     Some(0) => DataContent::Data,
                     Some(1) => DataContent::PositionDeletes,
                     Some(2) => DataContent::EqualityDeletes,
-                    Some(other) => return Err(Error::corrupt(format!("manifest: content is {other}"))),
+                    Some(other) => {
+                        return Err(Error::corrupt(format!("manifest: content is {other}")));
+                    }
                 }
             }
             id::FILE_PATH => file.path = cursor.optional_str(ty)?.unwrap_or_default().to_owned(),
-            id::FILE_FORMAT => file.format = FileFormat::parse(cursor.optional_str(ty)?.unwrap_or_default()),
+            id::FILE_FORMAT => {
+                file.format = FileFormat::parse(cursor.optional_str(ty)?.unwrap_or_default())
+            }
             id::PARTITION => file.partition = partition(cursor, ty)?,
             id::RECORD_COUNT => file.record_count = size(cursor, field)?,
             id::FILE_SIZE => file.file_size_in_bytes = size(cursor, field)?,
@@ -167,12 +229,24 @@ impl EntryReader<'_> {
             id::KEY_METADATA => file.key_metadata = cursor.optional_bytes(ty)?.map(<[u8]>::to_vec),
             id::SPLIT_OFFSETS => file.split_offsets = longs(cursor, ty)?,
             id::EQUALITY_IDS => {
-                let ids = longs(cursor, ty)?.map(|ids| ids.into_iter().map(i32::try_from).collect::<Result<Vec<_>, _>>());
-                file.equality_ids = ids.transpose().map_err(|_| Error::corrupt("manifest: equality_ids exceed 32 bits"))?;
+                let ids = longs(cursor, ty)?.map(|ids| {
+                    ids.into_iter()
+                        .map(i32::try_from)
+                        .collect::<Result<Vec<_>, _>>()
+                });
+                file.equality_ids = ids
+                    .transpose()
+                    .map_err(|_| Error::corrupt("manifest: equality_ids exceed 32 bits"))?;
             }
-            id::SORT_ORDER_ID => file.sort_order_id = cursor.optional_long(ty)?.and_then(|id| i32::try_from(id).ok()),
+            id::SORT_ORDER_ID => {
+                file.sort_order_id = cursor
+                    .optional_long(ty)?
+                    .and_then(|id| i32::try_from(id).ok())
+            }
             id::FIRST_ROW_ID => file.first_row_id = cursor.optional_long(ty)?,
-            id::REFERENCED_DATA_FILE => file.referenced_data_file = cursor.optional_str(ty)?.map(str::to_owned),
+            id::REFERENCED_DATA_FILE => {
+                file.referenced_data_file = cursor.optional_str(ty)?.map(str::to_owned)
+            }
             id::CONTENT_OFFSET => file.content_offset = cursor.optional_long(ty)?,
             id::CONTENT_SIZE => file.content_size_in_bytes = cursor.optional_long(ty)?,
             _ => cursor.skip(ty)?,
@@ -181,7 +255,9 @@ impl EntryReader<'_> {
     }
 
     fn counts(&self, cursor: &mut Cursor<'_>, ty: &AvroType) -> Result<CountMap> {
-        let Some(present) = cursor.present(ty)? else { return Ok(CountMap::default()) };
+        let Some(present) = cursor.present(ty)? else {
+            return Ok(CountMap::default());
+        };
         if is_map_of(present, &AvroType::Long) {
             return Ok(CountMap::encoded(Some(self.slice(cursor, |c| {
                 c.long()?;
@@ -194,11 +270,17 @@ impl EntryReader<'_> {
             counts.extend(c.optional_long(ty)?.map(|count| (key, count)));
             Ok(())
         })?;
-        Ok(if known { CountMap::new(counts) } else { CountMap::default() })
+        Ok(if known {
+            CountMap::new(counts)
+        } else {
+            CountMap::default()
+        })
     }
 
     fn bounds(&self, cursor: &mut Cursor<'_>, ty: &AvroType) -> Result<BoundMap> {
-        let Some(present) = cursor.present(ty)? else { return Ok(BoundMap::default()) };
+        let Some(present) = cursor.present(ty)? else {
+            return Ok(BoundMap::default());
+        };
         if is_map_of(present, &AvroType::Bytes) {
             return Ok(BoundMap::encoded(Some(self.slice(cursor, |c| {
                 c.long()?;
@@ -211,14 +293,24 @@ impl EntryReader<'_> {
             bounds.extend(c.optional_bytes(ty)?.map(|bound| (key, bound.to_vec())));
             Ok(())
         })?;
-        Ok(if known { BoundMap::new(bounds) } else { BoundMap::default() })
+        Ok(if known {
+            BoundMap::new(bounds)
+        } else {
+            BoundMap::default()
+        })
     }
 
     /// The bytes that an array takes, shared with the block.
-    fn slice(&self, cursor: &mut Cursor<'_>, item: impl Fn(&mut Cursor<'_>) -> Result<()>) -> Result<Bytes> {
+    fn slice(
+        &self,
+        cursor: &mut Cursor<'_>,
+        item: impl Fn(&mut Cursor<'_>) -> Result<()>,
+    ) -> Result<Bytes> {
         let start = self.block.len() - cursor.rest().len();
         cursor.skip_items(|c| item(c))?;
-        Ok(self.block.slice(start..self.block.len() - cursor.rest().len()))
+        Ok(self
+            .block
+            .slice(start..self.block.len() - cursor.rest().len()))
     }
 }
 
@@ -227,7 +319,12 @@ fn is_map_of(ty: &AvroType, value: &AvroType) -> bool {
     match ty {
         AvroType::Array(item) => match item.as_ref() {
             AvroType::Record(fields) => match fields.as_slice() {
-                [key, val] => key.name == "key" && key.ty == AvroType::Int && val.name == "value" && val.ty == *value,
+                [key, val] => {
+                    key.name == "key"
+                        && key.ty == AvroType::Int
+                        && val.name == "value"
+                        && val.ty == *value
+                }
                 _ => false,
             },
             _ => false,
@@ -242,9 +339,15 @@ fn pairs<'a>(
     ty: &AvroType,
     mut f: impl FnMut(&mut Cursor<'a>, i32, &AvroType) -> Result<()>,
 ) -> Result<bool> {
-    let AvroType::Array(item) = ty else { return cursor.skip(ty).map(|()| false) };
-    let AvroType::Record(fields) = item.as_ref() else { return cursor.skip(ty).map(|()| false) };
-    let [key, value] = fields.as_slice() else { return cursor.skip(ty).map(|()| false) };
+    let AvroType::Array(item) = ty else {
+        return cursor.skip(ty).map(|()| false);
+    };
+    let AvroType::Record(fields) = item.as_ref() else {
+        return cursor.skip(ty).map(|()| false);
+    };
+    let [key, value] = fields.as_slice() else {
+        return cursor.skip(ty).map(|()| false);
+    };
     if key.name != "key" || value.name != "value" {
         return cursor.skip(ty).map(|()| false);
     }
@@ -262,8 +365,12 @@ fn size(cursor: &mut Cursor<'_>, field: &AvroField) -> Result<u64> {
 }
 
 fn longs(cursor: &mut Cursor<'_>, ty: &AvroType) -> Result<Option<Vec<i64>>> {
-    let Some(present) = cursor.present(ty)? else { return Ok(None) };
-    let AvroType::Array(item) = present else { return cursor.skip(present).map(|()| None) };
+    let Some(present) = cursor.present(ty)? else {
+        return Ok(None);
+    };
+    let AvroType::Array(item) = present else {
+        return cursor.skip(present).map(|()| None);
+    };
     let mut longs = Vec::new();
     cursor.items(|c| {
         longs.extend(c.optional_long(item)?);
@@ -273,14 +380,23 @@ fn longs(cursor: &mut Cursor<'_>, ty: &AvroType) -> Result<Option<Vec<i64>>> {
 }
 
 fn partition(cursor: &mut Cursor<'_>, ty: &AvroType) -> Result<Vec<(i32, Option<PartitionValue>)>> {
-    let Some(present) = cursor.present(ty)? else { return Ok(Vec::new()) };
+    let Some(present) = cursor.present(ty)? else {
+        return Ok(Vec::new());
+    };
     let fields = present.fields("manifest: partition")?;
-    let value = |(field, fallback): (&AvroField, i32)| Ok((field.id.unwrap_or(fallback), partition_value(cursor, &field.ty)?));
+    let value = |(field, fallback): (&AvroField, i32)| {
+        Ok((
+            field.id.unwrap_or(fallback),
+            partition_value(cursor, &field.ty)?,
+        ))
+    };
     fields.iter().zip(FIRST_PARTITION_ID..).map(value).collect()
 }
 
 fn partition_value(cursor: &mut Cursor<'_>, ty: &AvroType) -> Result<Option<PartitionValue>> {
-    let Some(present) = cursor.present(ty)? else { return Ok(None) };
+    let Some(present) = cursor.present(ty)? else {
+        return Ok(None);
+    };
     Ok(Some(match present {
         AvroType::Boolean => PartitionValue::Boolean(cursor.boolean()?),
         AvroType::Int | AvroType::Long => PartitionValue::Integer(cursor.long()?),
@@ -289,6 +405,10 @@ fn partition_value(cursor: &mut Cursor<'_>, ty: &AvroType) -> Result<Option<Part
         AvroType::Bytes => PartitionValue::Bytes(cursor.bytes()?.to_vec()),
         AvroType::Fixed(length) => PartitionValue::Bytes(cursor.take(*length)?.to_vec()),
         AvroType::String => PartitionValue::String(cursor.str()?.to_owned()),
-        other => return Err(Error::corrupt(format!("manifest: a partition value of Avro type {other:?}"))),
+        other => {
+            return Err(Error::corrupt(format!(
+                "manifest: a partition value of Avro type {other:?}"
+            )));
+        }
     }))
 }

@@ -18,12 +18,14 @@ pub struct BoundMap(Option<Bytes>);
 impl CountMap {
     /// A map from pairs.
     pub fn new(counts: impl IntoIterator<Item = (i32, i64)>) -> Self {
-        CountMap(Some(encode(counts, |out, count| put_long(out, count))))
+        CountMap(Some(encode(counts, put_long)))
     }
 
     /// The number of a field.
     pub fn get(&self, field_id: i32) -> Option<i64> {
-        self.iter().find(|(id, _)| *id == field_id).map(|(_, count)| count)
+        self.iter()
+            .find(|(id, _)| *id == field_id)
+            .map(|(_, count)| count)
     }
 
     /// All numbers; what is damaged is left out.
@@ -139,24 +141,34 @@ impl PartialEq for BoundMap {
 
 impl Serialize for CountMap {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.as_ref().map(|_| self.iter().collect::<Vec<_>>()).serialize(serializer)
+        self.0
+            .as_ref()
+            .map(|_| self.iter().collect::<Vec<_>>())
+            .serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for CountMap {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Option::<Vec<(i32, i64)>>::deserialize(deserializer)?.map(CountMap::new).unwrap_or_default())
+        Ok(Option::<Vec<(i32, i64)>>::deserialize(deserializer)?
+            .map(CountMap::new)
+            .unwrap_or_default())
     }
 }
 
 impl Serialize for BoundMap {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.as_ref().map(|_| self.iter().collect::<Vec<_>>()).serialize(serializer)
+        self.0
+            .as_ref()
+            .map(|_| self.iter().collect::<Vec<_>>())
+            .serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for BoundMap {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Option::<Vec<(i32, Vec<u8>)>>::deserialize(deserializer)?.map(BoundMap::new).unwrap_or_default())
+        Ok(Option::<Vec<(i32, Vec<u8>)>>::deserialize(deserializer)?
+            .map(BoundMap::new)
+            .unwrap_or_default())
     }
 }

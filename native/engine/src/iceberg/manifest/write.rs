@@ -35,9 +35,17 @@ pub struct ManifestSpec<'a> {
 /// Writes a manifest that will be stored at `path`. Gives its bytes and its row for the manifest list, whose
 /// sequence number is `UNASSIGNED` until the list is written. Errors: Unsupported for an unknown transform,
 /// Internal for an entry that cannot be in this manifest.
-pub fn write_manifest(spec: &ManifestSpec<'_>, path: &str, entries: &[Entry]) -> Result<(Bytes, ManifestFile)> {
+pub fn write_manifest(
+    spec: &ManifestSpec<'_>,
+    path: &str,
+    entries: &[Entry],
+) -> Result<(Bytes, ManifestFile)> {
     let mut columns = PartitionColumns::new(spec.spec, spec.schema)?;
-    let content = if spec.content == ManifestContent::Deletes { "deletes" } else { "data" };
+    let content = if spec.content == ManifestContent::Deletes {
+        "deletes"
+    } else {
+        "data"
+    };
     let mut header = vec![
         ("schema", spec.schema.to_json().to_string()),
         ("schema-id", spec.schema.schema_id.to_string()),
@@ -48,7 +56,10 @@ pub fn write_manifest(spec: &ManifestSpec<'_>, path: &str, entries: &[Entry]) ->
     if spec.format_version > 1 {
         header.push(("content", content.to_owned()));
     }
-    let mut writer = ContainerWriter::new(&entry_schema(spec.format_version, columns.avro_fields()), &header);
+    let mut writer = ContainerWriter::new(
+        &entry_schema(spec.format_version, columns.avro_fields()),
+        &header,
+    );
     let mut totals = Totals::default();
     for entry in entries {
         check(spec, entry)?;
@@ -57,7 +68,8 @@ pub fn write_manifest(spec: &ManifestSpec<'_>, path: &str, entries: &[Entry]) ->
         writer.row(|out| put_entry(out, spec.format_version, entry, &partition))?;
     }
     let bytes = Bytes::from(writer.finish()?);
-    let length = i64::try_from(bytes.len()).map_err(|_| Error::internal("a manifest is too long"))?;
+    let length =
+        i64::try_from(bytes.len()).map_err(|_| Error::internal("a manifest is too long"))?;
     let manifest = ManifestFile {
         length,
         spec_id: spec.spec.spec_id,
@@ -85,7 +97,10 @@ fn check(spec: &ManifestSpec<'_>, entry: &Entry) -> Result<()> {
     if file.spec_id != spec.spec.spec_id {
         return wrong("its partition spec is not the manifest's");
     }
-    if entry.status != EntryStatus::Added && spec.format_version > 1 && entry.sequence_number.is_none() {
+    if entry.status != EntryStatus::Added
+        && spec.format_version > 1
+        && entry.sequence_number.is_none()
+    {
         return wrong("only added files inherit their sequence number");
     }
     if entry.snapshot_id.is_none() {
@@ -104,7 +119,8 @@ struct Totals {
 
 impl Totals {
     fn add(&mut self, entry: &Entry) -> Result<()> {
-        let rows = i64::try_from(entry.data_file.record_count).map_err(|_| Error::internal("a file has too many rows"))?;
+        let rows = i64::try_from(entry.data_file.record_count)
+            .map_err(|_| Error::internal("a file has too many rows"))?;
         let (files, total) = match entry.status {
             EntryStatus::Added => &mut self.added,
             EntryStatus::Existing => &mut self.existing,
@@ -113,7 +129,10 @@ impl Totals {
         *files += 1;
         *total = total.saturating_add(rows);
         if let Some(number) = entry.sequence_number.filter(|_| entry.is_live()) {
-            self.min_sequence_number = Some(self.min_sequence_number.map_or(number, |min| min.min(number)));
+            self.min_sequence_number = Some(
+                self.min_sequence_number
+                    .map_or(number, |min| min.min(number)),
+            );
         }
         Ok(())
     }
@@ -130,7 +149,10 @@ pub(super) fn optional(id: i32, name: &str, ty: Json) -> Json {
 }
 
 fn id_map(key: i32, value: i32, ty: &str) -> Json {
-    let pair = [avro_field(key, "key", json!("int")), avro_field(value, "value", json!(ty))];
+    let pair = [
+        avro_field(key, "key", json!("int")),
+        avro_field(value, "value", json!(ty)),
+    ];
     json!({"type": "array", "items": {"type": "record", "name": format!("k{key}_v{value}"), "fields": pair}, "logicalType": "map"})
 }
 
@@ -139,17 +161,26 @@ fn list_of(element: i32, ty: &str) -> Json {
 }
 
 fn entry_schema(format_version: u8, partition: &[Json]) -> Json {
-    let file = json!({"type": "record", "name": "r2", "fields": file_fields(format_version, partition)});
+    let file =
+        json!({"type": "record", "name": "r2", "fields": file_fields(format_version, partition)});
     let status = avro_field(id::STATUS, "status", json!("int"));
     let file = avro_field(id::DATA_FILE, "data_file", file);
     let fields = if format_version == 1 {
-        vec![status, avro_field(id::SNAPSHOT_ID, "snapshot_id", json!("long")), file]
+        vec![
+            status,
+            avro_field(id::SNAPSHOT_ID, "snapshot_id", json!("long")),
+            file,
+        ]
     } else {
         vec![
             status,
             optional(id::SNAPSHOT_ID, "snapshot_id", json!("long")),
             optional(id::SEQUENCE_NUMBER, "sequence_number", json!("long")),
-            optional(id::FILE_SEQUENCE_NUMBER, "file_sequence_number", json!("long")),
+            optional(
+                id::FILE_SEQUENCE_NUMBER,
+                "file_sequence_number",
+                json!("long"),
+            ),
             file,
         ]
     };
@@ -166,35 +197,71 @@ fn file_fields(format_version: u8, partition: &[Json]) -> Vec<Json> {
     let partition = json!({"type": "record", "name": "r102", "fields": partition});
     fields.push(avro_field(id::PARTITION, "partition", partition));
     fields.push(avro_field(id::RECORD_COUNT, "record_count", json!("long")));
-    fields.push(avro_field(id::FILE_SIZE, "file_size_in_bytes", json!("long")));
+    fields.push(avro_field(
+        id::FILE_SIZE,
+        "file_size_in_bytes",
+        json!("long"),
+    ));
     if format_version == 1 {
-        fields.push(avro_field(id::BLOCK_SIZE, "block_size_in_bytes", json!("long")));
+        fields.push(avro_field(
+            id::BLOCK_SIZE,
+            "block_size_in_bytes",
+            json!("long"),
+        ));
     }
-    fields.extend([
-        optional(id::COLUMN_SIZES, "column_sizes", id_map(117, 118, "long")),
-        optional(id::VALUE_COUNTS, "value_counts", id_map(119, 120, "long")),
-        optional(id::NULL_VALUE_COUNTS, "null_value_counts", id_map(121, 122, "long")),
-        optional(id::NAN_VALUE_COUNTS, "nan_value_counts", id_map(138, 139, "long")),
-        optional(id::LOWER_BOUNDS, "lower_bounds", id_map(126, 127, "bytes")),
-        optional(id::UPPER_BOUNDS, "upper_bounds", id_map(129, 130, "bytes")),
-        optional(id::KEY_METADATA, "key_metadata", json!("bytes")),
-        optional(id::SPLIT_OFFSETS, "split_offsets", list_of(133, "long")),
-    ]);
+    fields.extend(statistics_fields());
     if format_version > 1 {
-        fields.push(optional(id::EQUALITY_IDS, "equality_ids", list_of(136, "int")));
+        fields.push(optional(
+            id::EQUALITY_IDS,
+            "equality_ids",
+            list_of(136, "int"),
+        ));
     }
     fields.push(optional(id::SORT_ORDER_ID, "sort_order_id", json!("int")));
     if format_version > 2 {
         fields.push(optional(id::FIRST_ROW_ID, "first_row_id", json!("long")));
     }
     if format_version > 1 {
-        fields.push(optional(id::REFERENCED_DATA_FILE, "referenced_data_file", json!("string")));
+        fields.push(optional(
+            id::REFERENCED_DATA_FILE,
+            "referenced_data_file",
+            json!("string"),
+        ));
     }
     if format_version > 2 {
-        fields.push(optional(id::CONTENT_OFFSET, "content_offset", json!("long")));
-        fields.push(optional(id::CONTENT_SIZE, "content_size_in_bytes", json!("long")));
+        fields.push(optional(
+            id::CONTENT_OFFSET,
+            "content_offset",
+            json!("long"),
+        ));
+        fields.push(optional(
+            id::CONTENT_SIZE,
+            "content_size_in_bytes",
+            json!("long"),
+        ));
     }
     fields
+}
+
+fn statistics_fields() -> [Json; 8] {
+    [
+        optional(id::COLUMN_SIZES, "column_sizes", id_map(117, 118, "long")),
+        optional(id::VALUE_COUNTS, "value_counts", id_map(119, 120, "long")),
+        optional(
+            id::NULL_VALUE_COUNTS,
+            "null_value_counts",
+            id_map(121, 122, "long"),
+        ),
+        optional(
+            id::NAN_VALUE_COUNTS,
+            "nan_value_counts",
+            id_map(138, 139, "long"),
+        ),
+        optional(id::LOWER_BOUNDS, "lower_bounds", id_map(126, 127, "bytes")),
+        optional(id::UPPER_BOUNDS, "upper_bounds", id_map(129, 130, "bytes")),
+        optional(id::KEY_METADATA, "key_metadata", json!("bytes")),
+        optional(id::SPLIT_OFFSETS, "split_offsets", list_of(133, "long")),
+    ]
 }
 
 fn put_entry(out: &mut Vec<u8>, format_version: u8, entry: &Entry, partition: &[u8]) {
@@ -216,28 +283,45 @@ fn put_entry(out: &mut Vec<u8>, format_version: u8, entry: &Entry, partition: &[
 
 fn put_file(out: &mut Vec<u8>, format_version: u8, file: &DataFile, partition: &[u8]) {
     if format_version > 1 {
-        put_long(out, match file.content {
-            DataContent::Data => 0,
-            DataContent::PositionDeletes => 1,
-            DataContent::EqualityDeletes => 2,
-        });
+        put_long(
+            out,
+            match file.content {
+                DataContent::Data => 0,
+                DataContent::PositionDeletes => 1,
+                DataContent::EqualityDeletes => 2,
+            },
+        );
     }
     put_bytes(out, file.path.as_bytes());
     put_bytes(out, file.format.name().as_bytes());
     out.extend_from_slice(partition);
     // Both were checked to fit when the totals were made, or came from a long.
     put_long(out, i64::try_from(file.record_count).unwrap_or(i64::MAX));
-    put_long(out, i64::try_from(file.file_size_in_bytes).unwrap_or(i64::MAX));
+    put_long(
+        out,
+        i64::try_from(file.file_size_in_bytes).unwrap_or(i64::MAX),
+    );
     if format_version == 1 {
         put_long(out, BLOCK_SIZE);
     }
-    let maps = [&file.column_sizes, &file.value_counts, &file.null_value_counts, &file.nan_value_counts];
-    let encoded = maps.into_iter().map(|m| m.as_encoded()).chain([&file.lower_bounds, &file.upper_bounds].map(|m| m.as_encoded()));
+    let maps = [
+        &file.column_sizes,
+        &file.value_counts,
+        &file.null_value_counts,
+        &file.nan_value_counts,
+    ];
+    let encoded = maps
+        .into_iter()
+        .map(|m| m.as_encoded())
+        .chain([&file.lower_bounds, &file.upper_bounds].map(|m| m.as_encoded()));
     encoded.for_each(|map| put_optional(out, map, |out, bytes| out.extend_from_slice(bytes)));
     put_optional(out, file.key_metadata.as_deref(), put_bytes);
     put_optional(out, file.split_offsets.as_deref(), put_longs);
     if format_version > 1 {
-        let ids = file.equality_ids.as_ref().map(|ids| ids.iter().map(|id| i64::from(*id)).collect::<Vec<_>>());
+        let ids = file
+            .equality_ids
+            .as_ref()
+            .map(|ids| ids.iter().map(|id| i64::from(*id)).collect::<Vec<_>>());
         put_optional(out, ids.as_deref(), put_longs);
     }
     put_optional(out, file.sort_order_id.map(i64::from), put_long);
@@ -245,7 +329,11 @@ fn put_file(out: &mut Vec<u8>, format_version: u8, file: &DataFile, partition: &
         put_optional(out, file.first_row_id, put_long);
     }
     if format_version > 1 {
-        put_optional(out, file.referenced_data_file.as_deref().map(str::as_bytes), put_bytes);
+        put_optional(
+            out,
+            file.referenced_data_file.as_deref().map(str::as_bytes),
+            put_bytes,
+        );
     }
     if format_version > 2 {
         put_optional(out, file.content_offset, put_long);
@@ -266,7 +354,9 @@ pub(super) fn sanitised(name: &str, taken: &mut BTreeSet<String>) -> String {
     let mut legal = String::new();
     for (i, unit) in name.encode_utf16().enumerate() {
         match u8::try_from(unit).map(char::from) {
-            Ok(c) if c.is_ascii_alphabetic() || c == '_' || (c.is_ascii_digit() && i > 0) => legal.push(c),
+            Ok(c) if c.is_ascii_alphabetic() || c == '_' || (c.is_ascii_digit() && i > 0) => {
+                legal.push(c)
+            }
             Ok(c) if c.is_ascii_digit() => {
                 legal.push('_');
                 legal.push(c);

@@ -6,8 +6,8 @@ use std::hash::Hash;
 use arrow::array::{Array, ArrayAccessor, ArrayRef, AsArray, BooleanArray, StringArray};
 use arrow::compute::kernels::comparison::{contains, ends_with, starts_with};
 use arrow::datatypes::{
-    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type, Time64MicrosecondType, TimeUnit,
-    TimestampMicrosecondType,
+    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type,
+    Time64MicrosecondType, TimeUnit, TimestampMicrosecondType,
 };
 
 use super::{CompareOp, MatchOp};
@@ -82,7 +82,10 @@ impl<'a> Column<'a> {
 
     /// `column IN (values)`.
     pub(super) fn is_in(&self, values: &[Value]) -> Result<BooleanArray> {
-        let values = values.iter().map(|v| self.literal(v)).collect::<Result<Vec<_>>>()?;
+        let values = values
+            .iter()
+            .map(|v| self.literal(v))
+            .collect::<Result<Vec<_>>>()?;
         macro_rules! plain {
             ($array:expr, $pattern:pat => $literal:expr) => {{
                 let literals = values.iter().map(|value| match value {
@@ -108,12 +111,30 @@ impl<'a> Column<'a> {
     /// `isnan(column)`; false for numbers that cannot be NaN.
     pub(super) fn is_nan(&self) -> Result<BooleanArray> {
         match self.array.data_type() {
-            DataType::Float32 => Ok(BooleanArray::from_unary(self.array.as_primitive::<Float32Type>(), f32::is_nan)),
-            DataType::Float64 => Ok(BooleanArray::from_unary(self.array.as_primitive::<Float64Type>(), f64::is_nan)),
-            DataType::Int32 => Ok(BooleanArray::from_unary(self.array.as_primitive::<Int32Type>(), |_| false)),
-            DataType::Int64 => Ok(BooleanArray::from_unary(self.array.as_primitive::<Int64Type>(), |_| false)),
-            DataType::Decimal128(..) => Ok(BooleanArray::from_unary(self.array.as_primitive::<Decimal128Type>(), |_| false)),
-            other => Err(Error::invalid_input(format!("column with field id {} of type {other} has no NaN", self.id))),
+            DataType::Float32 => Ok(BooleanArray::from_unary(
+                self.array.as_primitive::<Float32Type>(),
+                f32::is_nan,
+            )),
+            DataType::Float64 => Ok(BooleanArray::from_unary(
+                self.array.as_primitive::<Float64Type>(),
+                f64::is_nan,
+            )),
+            DataType::Int32 => Ok(BooleanArray::from_unary(
+                self.array.as_primitive::<Int32Type>(),
+                |_| false,
+            )),
+            DataType::Int64 => Ok(BooleanArray::from_unary(
+                self.array.as_primitive::<Int64Type>(),
+                |_| false,
+            )),
+            DataType::Decimal128(..) => Ok(BooleanArray::from_unary(
+                self.array.as_primitive::<Decimal128Type>(),
+                |_| false,
+            )),
+            other => Err(Error::invalid_input(format!(
+                "column with field id {} of type {other} has no NaN",
+                self.id
+            ))),
         }
     }
 
@@ -121,7 +142,12 @@ impl<'a> Column<'a> {
     pub(super) fn matches(&self, op: MatchOp, pattern: &str) -> Result<BooleanArray> {
         let array = match self.array.data_type() {
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => self.array,
-            other => return Err(Error::invalid_input(format!("column with field id {} of type {other} is no string", self.id))),
+            other => {
+                return Err(Error::invalid_input(format!(
+                    "column with field id {} of type {other} is no string",
+                    self.id
+                )));
+            }
         };
         let pattern = arrow::compute::cast(&StringArray::from(vec![pattern]), array.data_type())?;
         let pattern = arrow::array::Scalar::new(pattern);
@@ -136,14 +162,20 @@ impl<'a> Column<'a> {
     fn literal(&self, value: &Value) -> Result<Value> {
         let coerced = match (self.array.data_type(), value) {
             // The bytes of a uuid and of a fixed compare alike.
-            (DataType::FixedSizeBinary(_), Value::Uuid(bytes)) => Some(Value::Fixed(bytes.to_vec())),
+            (DataType::FixedSizeBinary(_), Value::Uuid(bytes)) => {
+                Some(Value::Fixed(bytes.to_vec()))
+            }
             (ty, value) => iceberg_type(ty).and_then(|ty| value.coerce(&ty)),
         };
         coerced.ok_or_else(|| self.mismatch(value))
     }
 
     fn mismatch(&self, value: &Value) -> Error {
-        Error::invalid_input(format!("{value:?} is no value of column with field id {} of type {}", self.id, self.array.data_type()))
+        Error::invalid_input(format!(
+            "{value:?} is no value of column with field id {} of type {}",
+            self.id,
+            self.array.data_type()
+        ))
     }
 }
 
@@ -154,7 +186,10 @@ fn iceberg_type(ty: &DataType) -> Option<Type> {
         DataType::Int64 => Type::Long,
         DataType::Float32 => Type::Float,
         DataType::Float64 => Type::Double,
-        DataType::Decimal128(precision, scale) => Type::Decimal { precision: *precision, scale: u8::try_from(*scale).ok()? },
+        DataType::Decimal128(precision, scale) => Type::Decimal {
+            precision: *precision,
+            scale: u8::try_from(*scale).ok()?,
+        },
         DataType::Date32 => Type::Date,
         DataType::Time64(TimeUnit::Microsecond) => Type::Time,
         DataType::Timestamp(TimeUnit::Microsecond, None) => Type::Timestamp,
@@ -197,7 +232,11 @@ macro_rules! impl_float {
             }
             fn key(self) -> $key {
                 // Adding 0.0 makes -0.0 positive.
-                if self.is_nan() { <$float>::NAN.to_bits() } else { (self + 0.0).to_bits() }
+                if self.is_nan() {
+                    <$float>::NAN.to_bits()
+                } else {
+                    (self + 0.0).to_bits()
+                }
             }
         }
     };
@@ -208,7 +247,10 @@ impl_float!(f64, u64);
 
 /// IEEE says false for NaN in each of `==`, `<`, `<=`, `>`, `>=`: with a literal that is a number, that is right for
 /// the first three, and `>` and `>=` are the negations of `<=` and `<`.
-#[allow(clippy::neg_cmp_op_on_partial_ord, reason = "the negation is what makes NaN the greatest")]
+#[allow(
+    clippy::neg_cmp_op_on_partial_ord,
+    reason = "the negation is what makes NaN the greatest"
+)]
 fn floats<A: ArrayAccessor>(array: A, op: CompareOp, literal: A::Item) -> BooleanArray
 where
     A::Item: Float,

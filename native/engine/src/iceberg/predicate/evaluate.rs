@@ -21,7 +21,9 @@ pub fn evaluate(predicate: &Predicate, batch: &RecordBatch) -> Result<BooleanArr
 
 fn walk(predicate: &Predicate, batch: &RecordBatch, depth: usize) -> Result<BooleanArray> {
     if depth > MAX_DEPTH {
-        return Err(Error::invalid_input(format!("the predicate nests deeper than {MAX_DEPTH}")));
+        return Err(Error::invalid_input(format!(
+            "the predicate nests deeper than {MAX_DEPTH}"
+        )));
     }
     let column = |id: i32| find(batch, id).map(|array| Column::new(id, array));
     match predicate {
@@ -29,32 +31,70 @@ fn walk(predicate: &Predicate, batch: &RecordBatch, depth: usize) -> Result<Bool
         Predicate::And(parts) => combine(parts, batch, depth, true),
         Predicate::Or(parts) => combine(parts, batch, depth, false),
         Predicate::Not(inner) => Ok(not(&walk(inner, batch, depth + 1)?)?),
-        Predicate::Compare { column: id, op, value } => column(*id)?.compare(*op, value),
-        Predicate::NullSafeEq { column: id, value: None } | Predicate::IsNull { column: id } => Ok(is_null(find(batch, *id)?)?),
-        Predicate::NullSafeEq { column: id, value: Some(value) } => {
-            Ok(nulls_as_false(column(*id)?.compare(super::CompareOp::Eq, value)?))
+        Predicate::Compare {
+            column: id,
+            op,
+            value,
+        } => column(*id)?.compare(*op, value),
+        Predicate::NullSafeEq {
+            column: id,
+            value: None,
         }
-        Predicate::In { column: id, values, has_null } => {
+        | Predicate::IsNull { column: id } => Ok(is_null(find(batch, *id)?)?),
+        Predicate::NullSafeEq {
+            column: id,
+            value: Some(value),
+        } => Ok(nulls_as_false(
+            column(*id)?.compare(super::CompareOp::Eq, value)?,
+        )),
+        Predicate::In {
+            column: id,
+            values,
+            has_null,
+        } => {
             let hits = column(*id)?.is_in(values)?;
-            Ok(if *has_null { false_as_null(&hits) } else { hits })
+            Ok(if *has_null {
+                false_as_null(&hits)
+            } else {
+                hits
+            })
         }
         Predicate::IsNan { column: id } => column(*id)?.is_nan(),
-        Predicate::Match { column: id, op, pattern } => column(*id)?.matches(*op, pattern),
+        Predicate::Match {
+            column: id,
+            op,
+            pattern,
+        } => column(*id)?.matches(*op, pattern),
     }
 }
 
 /// AND (`and`) or OR of `parts`; stops early once every row is decided.
-fn combine(parts: &[Predicate], batch: &RecordBatch, depth: usize, and: bool) -> Result<BooleanArray> {
+fn combine(
+    parts: &[Predicate],
+    batch: &RecordBatch,
+    depth: usize,
+    and: bool,
+) -> Result<BooleanArray> {
     let mut parts = parts.iter();
-    let Some(first) = parts.next() else { return Ok(constant(Some(and), batch.num_rows())) };
+    let Some(first) = parts.next() else {
+        return Ok(constant(Some(and), batch.num_rows()));
+    };
     let mut result = walk(first, batch, depth + 1)?;
     for part in parts {
-        let decided = if and { result.false_count() } else { result.true_count() };
+        let decided = if and {
+            result.false_count()
+        } else {
+            result.true_count()
+        };
         if decided == result.len() {
             break;
         }
         let next = walk(part, batch, depth + 1)?;
-        result = if and { and_kleene(&result, &next)? } else { or_kleene(&result, &next)? };
+        result = if and {
+            and_kleene(&result, &next)?
+        } else {
+            or_kleene(&result, &next)?
+        };
     }
     Ok(result)
 }
@@ -91,7 +131,12 @@ fn find(batch: &RecordBatch, id: i32) -> Result<&ArrayRef> {
     };
     let schema = batch.schema_ref();
     let by_id = schema.fields().iter().position(|f| field_id(f) == Some(id));
-    let index = by_id.or_else(|| schema.fields().iter().position(|f| field_id(f).is_none() && Some(f.name().as_str()) == name));
+    let index = by_id.or_else(|| {
+        schema
+            .fields()
+            .iter()
+            .position(|f| field_id(f).is_none() && Some(f.name().as_str()) == name)
+    });
     let array = index.and_then(|i| batch.columns().get(i));
     array.ok_or_else(|| Error::internal(format!("the batch has no column with field id {id}")))
 }

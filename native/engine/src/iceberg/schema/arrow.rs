@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields, Schema as ArrowSchema, TimeUnit};
+use arrow::datatypes::{
+    DataType, Field as ArrowField, FieldRef, Fields, Schema as ArrowSchema, TimeUnit,
+};
 
 use super::{Field, MAX_DEPTH, MAX_FIELD_ID, Schema, Type};
 use crate::error::{Error, Result};
@@ -22,7 +24,11 @@ pub fn field_id(field: &ArrowField) -> Option<i32> {
 
 /// Whether an Arrow field of 16 bytes is marked as a uuid.
 pub(crate) fn is_uuid(field: &ArrowField) -> bool {
-    *field.data_type() == DataType::FixedSizeBinary(16) && field.metadata().get(EXTENSION_KEY).is_some_and(|e| e == UUID_EXTENSION)
+    *field.data_type() == DataType::FixedSizeBinary(16)
+        && field
+            .metadata()
+            .get(EXTENSION_KEY)
+            .is_some_and(|e| e == UUID_EXTENSION)
 }
 
 /// The dimensions of the top-level columns that are fixed-size lists of floats, by column name.
@@ -48,7 +54,12 @@ impl Schema {
     /// The Arrow schema in normal form, with ids at every level.
     /// Errors: Unsupported names the first column of a type this engine does not know.
     pub fn to_arrow(&self) -> Result<ArrowSchema> {
-        Ok(ArrowSchema::new(self.fields.iter().map(Field::to_arrow).collect::<Result<Vec<_>>>()?))
+        Ok(ArrowSchema::new(
+            self.fields
+                .iter()
+                .map(Field::to_arrow)
+                .collect::<Result<Vec<_>>>()?,
+        ))
     }
 }
 
@@ -56,9 +67,10 @@ impl Field {
     /// The Arrow field in normal form. Errors: Unsupported names the column.
     pub fn to_arrow(&self) -> Result<ArrowField> {
         let ty = self.ty.to_arrow().map_err(|e| match e.kind() {
-            crate::error::ErrorKind::Unsupported => {
-                Error::unsupported(format!("column '{}' of type {} is not supported", self.name, self.ty))
-            }
+            crate::error::ErrorKind::Unsupported => Error::unsupported(format!(
+                "column '{}' of type {} is not supported",
+                self.name, self.ty
+            )),
             _ => e,
         })?;
         let mut metadata = HashMap::from([(FIELD_ID_KEY.to_owned(), self.id.to_string())]);
@@ -78,7 +90,9 @@ impl Type {
             Type::Long => DataType::Int64,
             Type::Float => DataType::Float32,
             Type::Double => DataType::Float64,
-            Type::Decimal { precision, scale } => DataType::Decimal128(*precision, scale.cast_signed()),
+            Type::Decimal { precision, scale } => {
+                DataType::Decimal128(*precision, scale.cast_signed())
+            }
             Type::Date => DataType::Date32,
             Type::Time => DataType::Time64(TimeUnit::Microsecond),
             Type::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
@@ -86,19 +100,29 @@ impl Type {
             Type::String => DataType::Utf8,
             Type::Uuid => DataType::FixedSizeBinary(16),
             Type::Fixed(length) => {
-                let length = i32::try_from(*length).map_err(|_| Error::unsupported(format!("type {self} is too long")))?;
+                let length = i32::try_from(*length)
+                    .map_err(|_| Error::unsupported(format!("type {self} is too long")))?;
                 DataType::FixedSizeBinary(length)
             }
             Type::Binary => DataType::Binary,
-            Type::Struct(fields) => {
-                DataType::Struct(fields.iter().map(Field::to_arrow).collect::<Result<Vec<_>>>()?.into())
-            }
+            Type::Struct(fields) => DataType::Struct(
+                fields
+                    .iter()
+                    .map(Field::to_arrow)
+                    .collect::<Result<Vec<_>>>()?
+                    .into(),
+            ),
             Type::List(element) => DataType::List(Arc::new(element.to_arrow()?)),
             Type::Map { key, value } => {
                 let entries = DataType::Struct(vec![key.to_arrow()?, value.to_arrow()?].into());
-                DataType::Map(Arc::new(ArrowField::new("key_value", entries, false)), false)
+                DataType::Map(
+                    Arc::new(ArrowField::new("key_value", entries, false)),
+                    false,
+                )
             }
-            Type::Opaque(_) => return Err(Error::unsupported(format!("type {self} is not supported"))),
+            Type::Opaque(_) => {
+                return Err(Error::unsupported(format!("type {self} is not supported")));
+            }
         })
     }
 }
@@ -117,19 +141,33 @@ impl Ids {
     }
 
     fn fields(&mut self, fields: &Fields, path: &str, depth: usize) -> Result<Vec<Field>> {
-        let ids = fields.iter().map(|_| self.take()).collect::<Result<Vec<_>>>()?;
+        let ids = fields
+            .iter()
+            .map(|_| self.take())
+            .collect::<Result<Vec<_>>>()?;
         ids.into_iter()
             .zip(fields)
             .map(|(id, field)| {
-                let path = if path.is_empty() { field.name().clone() } else { format!("{path}.{}", field.name()) };
-                Ok(Field::new(id, field.name(), !field.is_nullable(), self.of(field, field.data_type(), &path, depth + 1)?))
+                let path = if path.is_empty() {
+                    field.name().clone()
+                } else {
+                    format!("{path}.{}", field.name())
+                };
+                Ok(Field::new(
+                    id,
+                    field.name(),
+                    !field.is_nullable(),
+                    self.of(field, field.data_type(), &path, depth + 1)?,
+                ))
             })
             .collect()
     }
 
     fn of(&mut self, field: &ArrowField, ty: &DataType, path: &str, depth: usize) -> Result<Type> {
         if depth > MAX_DEPTH {
-            return Err(Error::invalid_input(format!("column '{path}' nests deeper than {MAX_DEPTH}")));
+            return Err(Error::invalid_input(format!(
+                "column '{path}' nests deeper than {MAX_DEPTH}"
+            )));
         }
         Ok(match ty {
             DataType::Struct(fields) => Type::Struct(self.fields(fields, path, depth)?),
@@ -139,27 +177,48 @@ impl Ids {
             | DataType::LargeListView(element)
             | DataType::FixedSizeList(element, _) => {
                 let id = self.take()?;
-                let inner = self.of(element, element.data_type(), &format!("{path}.element"), depth + 1)?;
-                Type::List(Box::new(Field::new(id, "element", !element.is_nullable(), inner)))
+                let inner = self.of(
+                    element,
+                    element.data_type(),
+                    &format!("{path}.element"),
+                    depth + 1,
+                )?;
+                Type::List(Box::new(Field::new(
+                    id,
+                    "element",
+                    !element.is_nullable(),
+                    inner,
+                )))
             }
             DataType::Map(entries, _) => self.map(entries, path, depth)?,
             DataType::Dictionary(_, value) => self.of(field, value, path, depth + 1)?,
             other => primitive(field, other).map_err(|why| {
-                Error::invalid_input(format!("column '{path}': Iceberg has no type for Arrow {other}{why}"))
+                Error::invalid_input(format!(
+                    "column '{path}': Iceberg has no type for Arrow {other}{why}"
+                ))
             })?,
         })
     }
 
     fn map(&mut self, entries: &ArrowField, path: &str, depth: usize) -> Result<Type> {
         let DataType::Struct(pair) = entries.data_type() else {
-            return Err(Error::invalid_input(format!("column '{path}': map entries are not a struct")));
+            return Err(Error::invalid_input(format!(
+                "column '{path}': map entries are not a struct"
+            )));
         };
         let [key, value] = pair.as_ref() else {
-            return Err(Error::invalid_input(format!("column '{path}': map entries are not a key and a value")));
+            return Err(Error::invalid_input(format!(
+                "column '{path}': map entries are not a key and a value"
+            )));
         };
         let (key_id, value_id) = (self.take()?, self.take()?);
         let key = self.of(key, key.data_type(), &format!("{path}.key"), depth + 1)?;
-        let inner = self.of(value, value.data_type(), &format!("{path}.value"), depth + 1)?;
+        let inner = self.of(
+            value,
+            value.data_type(),
+            &format!("{path}.value"),
+            depth + 1,
+        )?;
         Ok(Type::Map {
             key: Box::new(Field::new(key_id, "key", true, key)),
             value: Box::new(Field::new(value_id, "value", !value.is_nullable(), inner)),
@@ -175,22 +234,36 @@ fn primitive(field: &ArrowField, ty: &DataType) -> Result<Type, &'static str> {
         DataType::Int64 => Type::Long,
         DataType::Float16 | DataType::Float32 => Type::Float,
         DataType::Float64 => Type::Double,
-        DataType::Decimal32(p, s) | DataType::Decimal64(p, s) | DataType::Decimal128(p, s) | DataType::Decimal256(p, s) => {
-            match u8::try_from(*s) {
-                Ok(scale) if (1..=38).contains(p) && scale <= *p => Type::Decimal { precision: *p, scale },
-                _ => return Err("; decimals have precision 1 to 38 and a scale from 0 to the precision"),
+        DataType::Decimal32(p, s)
+        | DataType::Decimal64(p, s)
+        | DataType::Decimal128(p, s)
+        | DataType::Decimal256(p, s) => match u8::try_from(*s) {
+            Ok(scale) if (1..=38).contains(p) && scale <= *p => Type::Decimal {
+                precision: *p,
+                scale,
+            },
+            _ => {
+                return Err(
+                    "; decimals have precision 1 to 38 and a scale from 0 to the precision",
+                );
             }
-        }
+        },
         DataType::Date32 | DataType::Date64 => Type::Date,
         DataType::Time32(_) | DataType::Time64(TimeUnit::Microsecond) => Type::Time,
-        DataType::Timestamp(TimeUnit::Nanosecond, _) | DataType::Time64(_) => return Err("; use microseconds"),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) | DataType::Time64(_) => {
+            return Err("; use microseconds");
+        }
         DataType::Timestamp(_, None) => Type::Timestamp,
         DataType::Timestamp(_, Some(_)) => Type::TimestampTz,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Type::String,
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Type::Binary,
         DataType::FixedSizeBinary(16) if is_uuid(field) => Type::Uuid,
-        DataType::FixedSizeBinary(length) => Type::Fixed(u32::try_from(*length).map_err(|_| "; its length is negative")?),
-        DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => return Err("; use a signed integer"),
+        DataType::FixedSizeBinary(length) => {
+            Type::Fixed(u32::try_from(*length).map_err(|_| "; its length is negative")?)
+        }
+        DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => {
+            return Err("; use a signed integer");
+        }
         _ => return Err(""),
     })
 }

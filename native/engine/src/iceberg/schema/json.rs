@@ -26,7 +26,9 @@ impl Schema {
             }
         });
         match twice {
-            Some(id) => Err(Error::corrupt(format!("schema: field id {id} is used twice"))),
+            Some(id) => Err(Error::corrupt(format!(
+                "schema: field id {id} is used twice"
+            ))),
             None => Ok(schema),
         }
     }
@@ -36,22 +38,35 @@ impl Schema {
         let mut map = struct_json(&self.fields);
         map.insert("schema-id".into(), self.schema_id.into());
         if !self.identifier_field_ids.is_empty() {
-            map.insert("identifier-field-ids".into(), self.identifier_field_ids.clone().into());
+            map.insert(
+                "identifier-field-ids".into(),
+                self.identifier_field_ids.clone().into(),
+            );
         }
         Json::Object(map)
     }
 
     /// Refuses names that are taken twice, also through dots (`a.b` beside `a` with a member `b`).
     pub(in crate::iceberg) fn check_names(&self) -> Result<()> {
-        fn walk(prefix: &str, fields: &mut dyn Iterator<Item = &Field>, names: &mut BTreeSet<String>) -> Result<()> {
+        fn walk(
+            prefix: &str,
+            fields: &mut dyn Iterator<Item = &Field>,
+            names: &mut BTreeSet<String>,
+        ) -> Result<()> {
             for field in fields {
-                let name = if prefix.is_empty() { field.name.clone() } else { format!("{prefix}.{}", field.name) };
+                let name = if prefix.is_empty() {
+                    field.name.clone()
+                } else {
+                    format!("{prefix}.{}", field.name)
+                };
                 walk(&name, &mut field.ty.children(), names)?;
                 if name.is_empty() {
                     return Err(Error::invalid_input("a column without a name"));
                 }
                 if !names.insert(name.clone()) {
-                    return Err(Error::invalid_input(format!("column '{name}' is named twice")));
+                    return Err(Error::invalid_input(format!(
+                        "column '{name}' is named twice"
+                    )));
                 }
             }
             Ok(())
@@ -81,7 +96,9 @@ fn fields(list: &[Json], depth: usize) -> Result<Vec<Field>> {
 
 fn parse(json: &Json, depth: usize) -> Result<Type> {
     if depth > MAX_DEPTH {
-        return Err(Error::corrupt(format!("schema: types nest deeper than {MAX_DEPTH}")));
+        return Err(Error::corrupt(format!(
+            "schema: types nest deeper than {MAX_DEPTH}"
+        )));
     }
     if let Json::String(text) = json {
         return Ok(primitive(text).unwrap_or_else(|| Type::Opaque(json.clone())));
@@ -96,7 +113,12 @@ fn parse(json: &Json, depth: usize) -> Result<Type> {
             parse(object.required("element")?, depth + 1)?,
         ))),
         "map" => Type::Map {
-            key: Box::new(Field::new(object.i32("key-id")?, "key", true, parse(object.required("key")?, depth + 1)?)),
+            key: Box::new(Field::new(
+                object.i32("key-id")?,
+                "key",
+                true,
+                parse(object.required("key")?, depth + 1)?,
+            )),
             value: Box::new(Field::new(
                 object.i32("value-id")?,
                 "value",
@@ -129,18 +151,33 @@ fn primitive(text: &str) -> Option<Type> {
 
 fn parameterised(text: &str) -> Option<Type> {
     if let Some(length) = text.strip_prefix("fixed") {
-        let length = length.trim().strip_prefix('[')?.strip_suffix(']')?.trim().parse().ok()?;
+        let length = length
+            .trim()
+            .strip_prefix('[')?
+            .strip_suffix(']')?
+            .trim()
+            .parse()
+            .ok()?;
         return Some(Type::Fixed(length));
     }
-    let (precision, scale) = text.strip_prefix("decimal")?.trim().strip_prefix('(')?.strip_suffix(')')?.split_once(',')?;
+    let (precision, scale) = text
+        .strip_prefix("decimal")?
+        .trim()
+        .strip_prefix('(')?
+        .strip_suffix(')')?
+        .split_once(',')?;
     let (precision, scale): (u8, u8) = (precision.trim().parse().ok()?, scale.trim().parse().ok()?);
-    ((1..=38).contains(&precision) && scale <= precision).then_some(Type::Decimal { precision, scale })
+    ((1..=38).contains(&precision) && scale <= precision)
+        .then_some(Type::Decimal { precision, scale })
 }
 
 fn struct_json(fields: &[Field]) -> Map<String, Json> {
     let mut map = Map::new();
     map.insert("type".into(), "struct".into());
-    map.insert("fields".into(), fields.iter().map(field_json).collect::<Vec<_>>().into());
+    map.insert(
+        "fields".into(),
+        fields.iter().map(field_json).collect::<Vec<_>>().into(),
+    );
     map
 }
 
@@ -155,7 +192,11 @@ fn field_json(field: &Field) -> Json {
         ("initial-default", field.initial_default.clone()),
         ("write-default", field.write_default.clone()),
     ];
-    map.extend(optional.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+    map.extend(
+        optional
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), value?))),
+    );
     Json::Object(map)
 }
 

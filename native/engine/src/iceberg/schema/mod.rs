@@ -61,7 +61,10 @@ pub enum Type {
 impl Type {
     /// Whether values of this type have a single-value form that this engine knows.
     pub fn is_primitive(&self) -> bool {
-        !matches!(self, Type::Struct(_) | Type::List(_) | Type::Map { .. } | Type::Opaque(_))
+        !matches!(
+            self,
+            Type::Struct(_) | Type::List(_) | Type::Map { .. } | Type::Opaque(_)
+        )
     }
 
     /// Whether the type is or holds one that this engine does not know.
@@ -87,7 +90,16 @@ impl Type {
     pub fn reads(&self, file: &Type) -> bool {
         match (self, file) {
             (Type::Long, Type::Int) | (Type::Double, Type::Float) => true,
-            (Type::Decimal { precision: p, scale: s }, Type::Decimal { precision: fp, scale: fs }) => s == fs && p >= fp,
+            (
+                Type::Decimal {
+                    precision: p,
+                    scale: s,
+                },
+                Type::Decimal {
+                    precision: fp,
+                    scale: fs,
+                },
+            ) => s == fs && p >= fp,
             _ => self == file,
         }
     }
@@ -148,13 +160,25 @@ pub struct Field {
 impl Field {
     /// A field without comment and defaults.
     pub fn new(id: i32, name: impl Into<String>, required: bool, ty: Type) -> Self {
-        Field { id, name: name.into(), required, ty, doc: None, initial_default: None, write_default: None }
+        Field {
+            id,
+            name: name.into(),
+            required,
+            ty,
+            doc: None,
+            initial_default: None,
+            write_default: None,
+        }
     }
 
     /// The initial default as a value. Errors: Unsupported for nested defaults, Corrupt for a wrong one.
     pub fn initial_value(&self) -> Result<Option<Value>> {
-        let Some(json) = &self.initial_default else { return Ok(None) };
-        super::value::from_json(&self.ty, json).map(Some).map_err(|e| e.with("column", &self.name))
+        let Some(json) = &self.initial_default else {
+            return Ok(None);
+        };
+        super::value::from_json(&self.ty, json)
+            .map(Some)
+            .map_err(|e| e.with("column", &self.name))
     }
 }
 
@@ -172,7 +196,11 @@ pub struct Schema {
 impl Schema {
     /// A schema without identifier fields. Errors: InvalidInput for names that are taken twice.
     pub fn new(schema_id: i32, fields: Vec<Field>) -> Result<Self> {
-        let schema = Schema { schema_id, fields, identifier_field_ids: Vec::new() };
+        let schema = Schema {
+            schema_id,
+            fields,
+            identifier_field_ids: Vec::new(),
+        };
         schema.check_names()?;
         Ok(schema)
     }
@@ -219,7 +247,11 @@ impl Schema {
 
 fn find(fields: &[Field], id: i32) -> Option<&Field> {
     fn within(field: &Field, id: i32) -> Option<&Field> {
-        if field.id == id { Some(field) } else { field.ty.children().find_map(|child| within(child, id)) }
+        if field.id == id {
+            Some(field)
+        } else {
+            field.ty.children().find_map(|child| within(child, id))
+        }
     }
     fields.iter().find_map(|field| within(field, id))
 }

@@ -9,7 +9,9 @@ pub fn encode(value: &Value) -> Vec<u8> {
     match value {
         Value::Boolean(b) => vec![u8::from(*b)],
         Value::Int(v) | Value::Date(v) => v.to_le_bytes().to_vec(),
-        Value::Long(v) | Value::Time(v) | Value::Timestamp(v) | Value::TimestampTz(v) => v.to_le_bytes().to_vec(),
+        Value::Long(v) | Value::Time(v) | Value::Timestamp(v) | Value::TimestampTz(v) => {
+            v.to_le_bytes().to_vec()
+        }
         Value::Float(v) => v.to_le_bytes().to_vec(),
         Value::Double(v) => v.to_le_bytes().to_vec(),
         Value::Decimal { unscaled, .. } => minimal_be(*unscaled),
@@ -38,9 +40,11 @@ pub fn decode(ty: &Type, bytes: &[u8]) -> Option<Value> {
             4 => Value::Double(f32::from_le_bytes(bytes.try_into().ok()?).into()),
             _ => Value::Double(f64::from_le_bytes(bytes.try_into().ok()?)),
         },
-        Type::Decimal { precision, scale } => {
-            Value::Decimal { unscaled: from_be(bytes)?, precision: *precision, scale: *scale }
-        }
+        Type::Decimal { precision, scale } => Value::Decimal {
+            unscaled: from_be(bytes)?,
+            precision: *precision,
+            scale: *scale,
+        },
         Type::String => Value::String(std::str::from_utf8(bytes).ok()?.to_owned()),
         Type::Uuid => Value::Uuid(bytes.try_into().ok()?),
         Type::Fixed(length) => match u32::try_from(bytes.len()) {
@@ -62,14 +66,19 @@ fn long(bytes: &[u8]) -> Option<i64> {
 
 /// How many bytes a fixed holds decimals of this precision in: the least that fit.
 pub(crate) fn decimal_width(precision: u8) -> usize {
-    let greatest = 10i128.checked_pow(u32::from(precision)).map_or(i128::MAX, |n| n - 1);
+    let greatest = 10i128
+        .checked_pow(u32::from(precision))
+        .map_or(i128::MAX, |n| n - 1);
     minimal_be(greatest).len()
 }
 
 /// Two's complement, big-endian, as wide as all decimals of this precision.
 pub(crate) fn fixed_be(unscaled: i128, precision: u8) -> Vec<u8> {
     let bytes = unscaled.to_be_bytes();
-    bytes.get(bytes.len() - decimal_width(precision)..).unwrap_or(&bytes).to_vec()
+    bytes
+        .get(bytes.len() - decimal_width(precision)..)
+        .unwrap_or(&bytes)
+        .to_vec()
 }
 
 /// Two's complement, big-endian, as few bytes as hold the sign: what Java's `BigInteger` gives.

@@ -20,10 +20,17 @@ impl Value {
             (Value::Float(v), Type::Double) => Value::Double(f64::from(*v)),
             (Value::Double(v), Type::Double) => Value::Double(*v),
             (Value::Double(v), Type::Float) => Value::Float(narrow(*v)?),
-            (Value::Decimal { unscaled, scale, .. }, Type::Decimal { .. }) => decimal(*unscaled, *scale, ty)?,
+            (
+                Value::Decimal {
+                    unscaled, scale, ..
+                },
+                Type::Decimal { .. },
+            ) => decimal(*unscaled, *scale, ty)?,
             (Value::Fixed(b) | Value::Binary(b), Type::Fixed(_)) => Value::Fixed(b.clone()),
             (Value::Fixed(b) | Value::Binary(b), Type::Binary) => Value::Binary(b.clone()),
-            (Value::Fixed(b) | Value::Binary(b), Type::Uuid) => Value::Uuid(b.as_slice().try_into().ok()?),
+            (Value::Fixed(b) | Value::Binary(b), Type::Uuid) => {
+                Value::Uuid(b.as_slice().try_into().ok()?)
+            }
             _ => return None,
         })
     }
@@ -52,13 +59,18 @@ fn integer(v: i64, ty: &Type) -> Option<Value> {
 }
 
 fn narrow(v: f64) -> Option<f32> {
-    #[allow(clippy::cast_possible_truncation, reason = "compared with the original below")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "compared with the original below"
+    )]
     let narrow = v as f32;
     (v.is_nan() || f64::from(narrow) == v).then_some(narrow)
 }
 
 fn decimal(unscaled: i128, from: u8, ty: &Type) -> Option<Value> {
-    let Type::Decimal { precision, scale } = ty else { return None };
+    let Type::Decimal { precision, scale } = ty else {
+        return None;
+    };
     let factor = 10i128.checked_pow(u32::from(from.abs_diff(*scale)))?;
     let unscaled = if *scale >= from {
         unscaled.checked_mul(factor)?
@@ -68,5 +80,9 @@ fn decimal(unscaled: i128, from: u8, ty: &Type) -> Option<Value> {
         return None;
     };
     let fits = unscaled.unsigned_abs() < 10u128.checked_pow(u32::from(*precision))?;
-    fits.then_some(Value::Decimal { unscaled, precision: *precision, scale: *scale })
+    fits.then_some(Value::Decimal {
+        unscaled,
+        precision: *precision,
+        scale: *scale,
+    })
 }

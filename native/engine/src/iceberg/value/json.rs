@@ -11,7 +11,9 @@ const DAY_US: i64 = 86_400_000_000;
 /// The value of type `ty` that `json` holds. Errors: Unsupported for nested values, Corrupt for a wrong one.
 pub fn from_json(ty: &Type, json: &Json) -> Result<Value> {
     if !ty.is_primitive() {
-        return Err(Error::unsupported(format!("a default of type {ty} is not supported")));
+        return Err(Error::unsupported(format!(
+            "a default of type {ty} is not supported"
+        )));
     }
     read(ty, json).ok_or_else(|| Error::corrupt(format!("{json} is not a default of type {ty}")))
 }
@@ -22,24 +24,38 @@ fn read(ty: &Type, json: &Json) -> Option<Value> {
         Type::Boolean => Value::Boolean(json.as_bool()?),
         Type::Int => Value::Int(int()?),
         Type::Long => Value::Long(json.as_i64()?),
-        #[allow(clippy::cast_possible_truncation, reason = "a float default is written with the digits of its double")]
+        #[allow(
+            clippy::cast_possible_truncation,
+            reason = "a float default is written with the digits of its double"
+        )]
         Type::Float => Value::Float(json.as_f64()? as f32),
         Type::Double => Value::Double(json.as_f64()?),
         Type::Decimal { precision, scale } => {
-            let text = json.as_str().map(str::to_owned).or_else(|| json.is_number().then(|| json.to_string()))?;
-            Value::Decimal { unscaled: decimal(&text, *precision, *scale)?, precision: *precision, scale: *scale }
+            let text = json
+                .as_str()
+                .map(str::to_owned)
+                .or_else(|| json.is_number().then(|| json.to_string()))?;
+            Value::Decimal {
+                unscaled: decimal(&text, *precision, *scale)?,
+                precision: *precision,
+                scale: *scale,
+            }
         }
         Type::Date => Value::Date(int().or_else(|| i32::try_from(date(json.as_str()?)?).ok())?),
         Type::Time => Value::Time(time(json.as_str()?)?),
         Type::Timestamp => Value::Timestamp(timestamp(json.as_str()?)?),
         Type::TimestampTz => {
             let text = json.as_str()?;
-            let text = text.strip_suffix("+00:00").or_else(|| text.strip_suffix('Z'))?;
+            let text = text
+                .strip_suffix("+00:00")
+                .or_else(|| text.strip_suffix('Z'))?;
             Value::TimestampTz(timestamp(text)?)
         }
         Type::String => Value::String(json.as_str()?.to_owned()),
         Type::Uuid => Value::Uuid(*uuid::Uuid::parse_str(json.as_str()?).ok()?.as_bytes()),
-        Type::Fixed(length) => Value::Fixed(hex(json.as_str()?).filter(|b| u32::try_from(b.len()) == Ok(*length))?),
+        Type::Fixed(length) => {
+            Value::Fixed(hex(json.as_str()?).filter(|b| u32::try_from(b.len()) == Ok(*length))?)
+        }
         Type::Binary => Value::Binary(hex(json.as_str()?)?),
         Type::Struct(_) | Type::List(_) | Type::Map { .. } | Type::Opaque(_) => return None,
     })
@@ -57,7 +73,11 @@ fn decimal(text: &str, precision: u8, scale: u8) -> Option<i128> {
         return None;
     }
     let unscaled: i128 = all.parse().ok()?;
-    (unscaled < 10i128.checked_pow(u32::from(precision))?).then_some(if negative { -unscaled } else { unscaled })
+    (unscaled < 10i128.checked_pow(u32::from(precision))?).then_some(if negative {
+        -unscaled
+    } else {
+        unscaled
+    })
 }
 
 /// Days since 1970-01-01 of `[-]YYYY-MM-DD`, by the proleptic Gregorian calendar.
@@ -69,7 +89,11 @@ fn date(text: &str) -> Option<i64> {
     let mut parts = rest.split('-');
     let year: i64 = sign * number(parts.next()?)?;
     let (month, day) = (number(parts.next()?)?, number(parts.next()?)?);
-    if parts.next().is_some() || !(1..=12).contains(&month) || !(1..=31).contains(&day) || year.abs() > 5_000_000 {
+    if parts.next().is_some()
+        || !(1..=12).contains(&month)
+        || !(1..=31).contains(&day)
+        || year.abs() > 5_000_000
+    {
         return None;
     }
     let shifted = if month <= 2 { year - 1 } else { year };
@@ -89,7 +113,10 @@ fn time(text: &str) -> Option<i64> {
         Some(seconds) => {
             let (whole, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
             let padding = 6usize.checked_sub(fraction.len())?;
-            (number(whole)?, number(&format!("{fraction}{}", "0".repeat(padding)))?)
+            (
+                number(whole)?,
+                number(&format!("{fraction}{}", "0".repeat(padding)))?,
+            )
         }
     };
     let valid = parts.next().is_none() && hour < 24 && minute < 60 && second < 60;
@@ -107,7 +134,10 @@ fn number(text: &str) -> Option<i64> {
 }
 
 fn hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u32> = text.chars().map(|c| c.to_digit(16)).collect::<Option<_>>()?;
+    let digits: Vec<u32> = text
+        .chars()
+        .map(|c| c.to_digit(16))
+        .collect::<Option<_>>()?;
     let pair = |p: &[u32]| match p {
         [high, low] => u8::try_from(high * 16 + low).ok(),
         _ => None,

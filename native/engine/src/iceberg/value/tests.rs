@@ -15,7 +15,10 @@ fn types() -> Vec<Type> {
         Type::Long,
         Type::Float,
         Type::Double,
-        Type::Decimal { precision: 9, scale: 2 },
+        Type::Decimal {
+            precision: 9,
+            scale: 2,
+        },
         Type::Date,
         Type::Time,
         Type::Timestamp,
@@ -32,7 +35,10 @@ fn values_are_decoded_as_they_were_encoded() {
     for (ty, domain) in types().into_iter().zip(domains()) {
         for value in domain {
             let decoded = decode(&ty, &encode(&value)).unwrap();
-            assert!(decoded == value || (decoded.is_nan() && value.is_nan()), "{value:?} became {decoded:?}");
+            assert!(
+                decoded == value || (decoded.is_nan() && value.is_nan()),
+                "{value:?} became {decoded:?}"
+            );
             let text = serde_json::to_string(&value).unwrap();
             let again: Value = serde_json::from_str(&text).unwrap();
             assert_eq!(encode(&again), encode(&value), "{text}");
@@ -50,7 +56,10 @@ fn decimals_are_javas_big_integers() {
         (-128, &[0x80]),
         (-129, &[0xff, 0x7f]),
         (65_535, &[0, 0xff, 0xff]),
-        (i128::MIN, &[0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+        (
+            i128::MIN,
+            &[0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        ),
     ];
     for (value, bytes) in cases {
         assert_eq!(minimal_be(value), bytes);
@@ -59,7 +68,15 @@ fn decimals_are_javas_big_integers() {
     assert_eq!(from_be(&[0; 20]), Some(0));
     assert_eq!(from_be(&[1; 17]), None);
     assert_eq!(from_be(&[]), None);
-    assert_eq!([decimal_width(1), decimal_width(9), decimal_width(18), decimal_width(38)], [1, 4, 8, 16]);
+    assert_eq!(
+        [
+            decimal_width(1),
+            decimal_width(9),
+            decimal_width(18),
+            decimal_width(38)
+        ],
+        [1, 4, 8, 16]
+    );
     assert_eq!(fixed_be(-2, 9), [0xff, 0xff, 0xff, 0xfe]);
 }
 
@@ -85,16 +102,53 @@ fn defaults_are_read_from_json() {
         (Type::Boolean, json!(true), Value::Boolean(true)),
         (Type::Long, json!(i64::MIN), Value::Long(i64::MIN)),
         (Type::Float, json!(1.5), Value::Float(1.5)),
-        (Type::Decimal { precision: 9, scale: 2 }, json!("-14.2"), Value::Decimal { unscaled: -1420, precision: 9, scale: 2 }),
+        (
+            Type::Decimal {
+                precision: 9,
+                scale: 2,
+            },
+            json!("-14.2"),
+            Value::Decimal {
+                unscaled: -1420,
+                precision: 9,
+                scale: 2,
+            },
+        ),
         (Type::Date, json!("2017-11-16"), Value::Date(17_486)),
         (Type::Date, json!("1969-12-31"), Value::Date(-1)),
         (Type::Date, json!("2000-02-29"), Value::Date(11_016)),
-        (Type::Time, json!("22:31:08.123456"), Value::Time(81_068_123_456)),
-        (Type::Timestamp, json!("2017-11-16T22:31:08.000001"), Value::Timestamp(1_510_871_468_000_001)),
-        (Type::Timestamp, json!("1969-12-31T23:59:59.5"), Value::Timestamp(-500_000)),
-        (Type::TimestampTz, json!("2017-11-16T22:31:08+00:00"), Value::TimestampTz(1_510_871_468_000_000)),
-        (Type::String, json!("iceberg"), Value::String("iceberg".into())),
-        (Type::Uuid, json!("f79c3e09-677c-4bbd-a479-3f349cb785e7"), Value::Uuid(uuid::Uuid::from_u128(0xf79c_3e09_677c_4bbd_a479_3f34_9cb7_85e7).into_bytes())),
+        (
+            Type::Time,
+            json!("22:31:08.123456"),
+            Value::Time(81_068_123_456),
+        ),
+        (
+            Type::Timestamp,
+            json!("2017-11-16T22:31:08.000001"),
+            Value::Timestamp(1_510_871_468_000_001),
+        ),
+        (
+            Type::Timestamp,
+            json!("1969-12-31T23:59:59.5"),
+            Value::Timestamp(-500_000),
+        ),
+        (
+            Type::TimestampTz,
+            json!("2017-11-16T22:31:08+00:00"),
+            Value::TimestampTz(1_510_871_468_000_000),
+        ),
+        (
+            Type::String,
+            json!("iceberg"),
+            Value::String("iceberg".into()),
+        ),
+        (
+            Type::Uuid,
+            json!("f79c3e09-677c-4bbd-a479-3f349cb785e7"),
+            Value::Uuid(
+                uuid::Uuid::from_u128(0xf79c_3e09_677c_4bbd_a479_3f34_9cb7_85e7).into_bytes(),
+            ),
+        ),
         (Type::Fixed(2), json!("00Ff"), Value::Fixed(vec![0, 255])),
         (Type::Binary, json!(""), Value::Binary(vec![])),
     ];
@@ -107,25 +161,56 @@ fn defaults_are_read_from_json() {
         (Type::TimestampTz, json!("2017-11-16T22:31:08+02:00")),
         (Type::Fixed(3), json!("00ff")),
         (Type::Binary, json!("0g")),
-        (Type::Decimal { precision: 3, scale: 1 }, json!("123.4")),
-        (Type::Decimal { precision: 3, scale: 1 }, json!("1.23")),
+        (
+            Type::Decimal {
+                precision: 3,
+                scale: 1,
+            },
+            json!("123.4"),
+        ),
+        (
+            Type::Decimal {
+                precision: 3,
+                scale: 1,
+            },
+            json!("1.23"),
+        ),
     ] {
-        assert_eq!(from_json(&ty, &json).unwrap_err().kind(), crate::error::ErrorKind::Corrupt, "{ty} {json}");
+        assert_eq!(
+            from_json(&ty, &json).unwrap_err().kind(),
+            crate::error::ErrorKind::Corrupt,
+            "{ty} {json}"
+        );
     }
 }
 
 #[test]
 fn coercion_loses_nothing_or_is_refused() {
-    let decimal = |unscaled, precision, scale| Value::Decimal { unscaled, precision, scale };
+    let decimal = |unscaled, precision, scale| Value::Decimal {
+        unscaled,
+        precision,
+        scale,
+    };
     let ty = |precision, scale| Type::Decimal { precision, scale };
     assert_eq!(Value::Int(7).coerce(&Type::Long), Some(Value::Long(7)));
     assert_eq!(Value::Long(7).coerce(&Type::Int), Some(Value::Int(7)));
     assert_eq!(Value::Long(1 << 40).coerce(&Type::Int), None);
     assert_eq!(Value::Long((1 << 53) + 1).coerce(&Type::Double), None);
-    assert_eq!(Value::Double(0.5).coerce(&Type::Float), Some(Value::Float(0.5)));
+    assert_eq!(
+        Value::Double(0.5).coerce(&Type::Float),
+        Some(Value::Float(0.5))
+    );
     assert_eq!(Value::Double(0.1).coerce(&Type::Float), None);
-    assert!(Value::Double(f64::NAN).coerce(&Type::Float).unwrap().is_nan());
-    assert_eq!(decimal(150, 5, 2).coerce(&ty(9, 1)), Some(decimal(15, 9, 1)));
+    assert!(
+        Value::Double(f64::NAN)
+            .coerce(&Type::Float)
+            .unwrap()
+            .is_nan()
+    );
+    assert_eq!(
+        decimal(150, 5, 2).coerce(&ty(9, 1)),
+        Some(decimal(15, 9, 1))
+    );
     assert_eq!(decimal(151, 5, 2).coerce(&ty(9, 1)), None);
     assert_eq!(Value::Int(100).coerce(&ty(3, 1)), None);
     assert_eq!(Value::Timestamp(1).coerce(&Type::TimestampTz), None);
