@@ -5,6 +5,7 @@ mod tests;
 
 use super::document::{Document, MAX_FORMAT_VERSION};
 use super::manifest::{DataContent, Entry, FileFormat};
+use super::schema::Field;
 use crate::error::{Error, Result};
 
 /// Refuses live files whose content this engine cannot apply. Errors: Unsupported names the file and the feature.
@@ -21,21 +22,22 @@ pub fn check_readable(document: &Document, entries: &[Entry]) -> Result<()> {
     {
         return Err(Error::unsupported("encrypted tables are not supported"));
     }
-    let mut defaulted = None;
-    document.current_schema()?.visit(&mut |field| {
-        if field.initial_default.is_some() {
-            defaulted = defaulted.or(Some(&field.name));
-        }
-    });
-    if let Some(column) = defaulted {
+    let nested = |field: &&Field| field.ty.children().any(has_default);
+    if let Some(column) = document.current_schema()?.fields.iter().find(nested) {
+        let name = &column.name;
         return Err(Error::unsupported(format!(
-            "column '{column}' has an initial default, which is not supported"
+            "initial defaults inside column '{name}' are not supported"
         )));
     }
     entries
         .iter()
         .filter(|entry| entry.is_live())
         .try_for_each(check_file)
+}
+
+/// Whether the field or one inside it has an initial default.
+fn has_default(field: &Field) -> bool {
+    field.initial_default.is_some() || field.ty.children().any(has_default)
 }
 
 fn check_file(entry: &Entry) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Iceberg values: the literals of predicates, bounds and partition tuples, and their single-value
 //! binary form (Iceberg spec, appendix D). An undecodable bound is absent, never an error.
 
+mod array;
 mod binary;
 mod coerce;
 mod json;
@@ -11,6 +12,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
+pub use array::to_array;
 pub(super) use binary::{decimal_width, fixed_be};
 pub use binary::{decode, encode};
 pub use json::from_json;

@@ -67,6 +67,8 @@ fn sequence(number: Option<i64>, entry: &Entry) -> Result<i64> {
 
 fn live_file(table: &Table, entry: &Entry, deletes: Vec<DeleteRef>) -> Result<LiveFile> {
     let file = &entry.data_file;
+    let document = table.document();
+    let spec = document.spec(file.spec_id).ok_or_else(|| Error::corrupt(format!("data file {} has the unknown partition spec {}", file.path, file.spec_id)))?;
     let task = FileTask {
         path: file.path.clone(),
         size: file.file_size_in_bytes,
@@ -76,6 +78,7 @@ fn live_file(table: &Table, entry: &Entry, deletes: Vec<DeleteRef>) -> Result<Li
         row_group_count: file.split_offsets.as_ref().map_or(1, |o| o.len().max(1)),
         rows: None,
         deletes,
+        absent_values: file.absent_values(spec, table.schema()?)?.into_iter().collect(),
         place: None,
     };
     let identity = FileIdentity {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, StringArray, new_null_array};
+use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, StringArray};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema as ArrowSchema, SchemaRef};
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
@@ -22,6 +22,7 @@ use super::project::{adapt, field_id};
 use super::split::FileTask;
 use crate::error::{Error, Result};
 use crate::iceberg::predicate::{Predicate, evaluate, reserved};
+use crate::iceberg::value::{Value, to_array};
 use crate::storage::Confined;
 
 /// Rows of a batch: large enough to amortise a call over any boundary, small enough to stay in cache.
@@ -230,7 +231,8 @@ struct Layout {
 enum Source {
     /// Index in the file's top-level fields, the file's field, the table's field.
     File(usize, FieldRef, FieldRef),
-    Missing(FieldRef),
+    /// The value of every row, and the table's field.
+    Missing(Option<Value>, FieldRef),
     Path,
     Position,
     Sequence,
@@ -250,7 +252,7 @@ impl Layout {
         let mut columns = Vec::with_capacity(ids.len());
         let mut fields = Vec::with_capacity(ids.len());
         for id in &ids {
-            let (source, field) = source(&context.table_schema, file, *id)?;
+            let (source, field) = source(&context.table_schema, file, &read.task.absent_values, *id)?;
             columns.push(source);
             fields.push(field);
         }
@@ -276,7 +278,7 @@ impl Layout {
         let mut sources = Vec::new();
         let mut fields = Vec::new();
         for id in predicate.columns() {
-            let (source, field) = source(&self.table_schema, file, id)?;
+            let (source, field) = source(&self.table_schema, file, &[], id)?;
             sources.push(source);
             fields.push(field);
         }
@@ -308,7 +310,7 @@ impl Layout {
     }
 }
 
-fn source(table_schema: &ArrowSchema, file: &SchemaRef, id: i32) -> Result<(Source, FieldRef)> {
+fn source(table_schema: &ArrowSchema, file: &SchemaRef, absent: &[(i32, Option<Value>)], id: i32) -> Result<(Source, FieldRef)> {
     let field = output_field(table_schema, id)?;
     let source = match id {
         reserved::FILE => Source::Path,
@@ -316,7 +318,10 @@ fn source(table_schema: &ArrowSchema, file: &SchemaRef, id: i32) -> Result<(Sour
         SEQUENCE => Source::Sequence,
         _ => match file.fields().iter().enumerate().find(|(_, f)| field_id(f) == Some(id)) {
             Some((index, found)) => Source::File(index, Arc::clone(found), Arc::clone(&field)),
-            None => Source::Missing(Arc::clone(&field)),
+            None => {
+                let value = absent.iter().find(|(column, _)| *column == id).and_then(|(_, value)| value.clone());
+                Source::Missing(value, Arc::clone(&field))
+            }
         },
     };
     Ok((source, field))
@@ -336,8 +341,8 @@ fn column(source: &Source, batch: &RecordBatch, path: &str, sequence: i64) -> Re
             }
             super::project::relabel(&adapted, to.data_type())?
         }
-        Source::Missing(field) if field.is_nullable() => new_null_array(field.data_type(), rows),
-        Source::Missing(field) => return Err(Error::corrupt(format!("required column {} is not in the data file", field.name()))),
+        Source::Missing(value, field) if value.is_some() || field.is_nullable() => to_array(value.as_ref(), field.data_type(), rows)?,
+        Source::Missing(_, field) => return Err(Error::corrupt(format!("required column {} is not in the data file", field.name()))),
         Source::Path => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(path, rows))),
         Source::Sequence => Arc::new(Int64Array::from_value(sequence, rows)),
         Source::Position => {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::request::SearchRequest;
 use crate::error::{Error, Result};
 use crate::iceberg::predicate::Predicate;
+use crate::iceberg::value::Value;
 use crate::index::{IndexDefinition, TextStatistics};
 
 const MAGIC: &[u8; 4] = b"BSDS";
@@ -110,6 +111,8 @@ pub struct FileTask {
     pub rows: Option<RowSet>,
     /// Position delete files.
     pub deletes: Vec<DeleteRef>,
+    /// What columns hold that the file may lack, by field id: partition values and initial defaults; None is NULL.
+    pub absent_values: Vec<(i32, Option<Value>)>,
     /// The segment that covers the file for the split's search.
     pub place: Option<SegmentPlace>,
 }

@@ -16,8 +16,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::schema::{Schema, Type};
-use super::spec::{PartitionSpec, Transform};
+use super::spec::{PartitionField, PartitionSpec, Transform};
 use super::value::Value;
+use crate::error::{Error, Result};
 
 pub use list::{ListSpec, WrittenList, read_manifest_list, write_manifest_list};
 pub use read::{for_each_entry, read_manifest};
@@ -321,26 +322,44 @@ impl DataFile {
         self.content == DataContent::PositionDeletes && self.format == FileFormat::Puffin
     }
 
-    /// The values of identity-partitioned columns by source field id, for columns that the file lacks.
-    /// None is NULL; a value that does not fit its column is left out.
-    pub fn identity_values(
+    /// What the columns hold that the file itself lacks, by field id: the value of an identity partition, else the
+    /// initial default; None is NULL. Errors: Corrupt for a partition value that is none of its column's type.
+    pub fn absent_values(
         &self,
         spec: &PartitionSpec,
         schema: &Schema,
-    ) -> BTreeMap<i32, Option<Value>> {
-        let value = |(field_id, stored): &(i32, Option<PartitionValue>)| {
-            let field = spec
+    ) -> Result<BTreeMap<i32, Option<Value>>> {
+        let mut values = BTreeMap::new();
+        for field in &schema.fields {
+            if let Some(default) = field.initial_value()? {
+                values.insert(field.id, Some(default));
+            }
+        }
+        for (field_id, stored) in &self.partition {
+            let partition = spec
                 .fields
                 .iter()
-                .find(|f| f.field_id == *field_id && f.transform == Transform::Identity)?;
-            let source = field.source_id()?;
-            let ty = &schema.field(source)?.ty;
-            match stored {
-                None => Some((source, None)),
-                Some(stored) => Some((source, Some(stored.to_value(ty)?))),
-            }
-        };
-        self.partition.iter().filter_map(value).collect()
+                .find(|f| f.field_id == *field_id && f.transform == Transform::Identity);
+            let Some(source) = partition
+                .and_then(PartitionField::source_id)
+                .and_then(|id| schema.field(id))
+            else {
+                continue;
+            };
+            let value = match stored {
+                None => None,
+                Some(_) if source.ty.has_opaque() => continue,
+                Some(stored) => Some(stored.to_value(&source.ty).ok_or_else(|| {
+                    Error::corrupt(format!(
+                        "the partition value of column '{}' is no {}",
+                        source.name, source.ty
+                    ))
+                    .with("file", &self.path)
+                })?),
+            };
+            values.insert(source.id, value);
+        }
+        Ok(values)
     }
 }
 

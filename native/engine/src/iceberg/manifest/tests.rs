@@ -154,7 +154,8 @@ fn manifest_with_all_partition_types_is_read_back_equal() {
         assert_eq!(read, [committed, existing.clone(), deleted.clone()]);
         let values: Vec<_> = read[0]
             .data_file
-            .identity_values(&spec, &schema)
+            .absent_values(&spec, &schema)
+            .unwrap()
             .into_values()
             .collect();
         assert_eq!(values, self::values());
@@ -407,5 +408,37 @@ fn written_avro_has_the_names_and_ids_that_java_reads_by() {
     assert!(
         ids.contains(&(517, "content".to_owned()))
             && ids.contains(&(514, "deleted_rows_count".to_owned()))
+    );
+}
+
+#[test]
+fn absent_column_takes_its_partition_value_then_its_default() {
+    let mut schema = schema();
+    for field in &mut schema.fields {
+        if field.name == "i" || field.name == "l" {
+            field.initial_default = Some(42.into());
+        }
+    }
+    let mut spec = identity_spec(&schema);
+    spec.fields.retain(|f| f.name == "i" || f.name == "s");
+    let mut file = DataFile::new(DataContent::Data, "f", FileFormat::Parquet, 1, 1);
+    file.partition = vec![(1001, Some(PartitionValue::Integer(7))), (1010, None)];
+    let values: Vec<_> = file
+        .absent_values(&spec, &schema)
+        .unwrap()
+        .into_iter()
+        .collect();
+    assert_eq!(
+        values,
+        [
+            (2, Some(Value::Int(7))),
+            (3, Some(Value::Long(42))),
+            (11, None)
+        ]
+    );
+    file.partition = vec![(1001, Some(PartitionValue::String("x".into())))];
+    assert_eq!(
+        file.absent_values(&spec, &schema).unwrap_err().kind(),
+        ErrorKind::Corrupt
     );
 }

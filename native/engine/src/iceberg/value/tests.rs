@@ -215,3 +215,22 @@ fn coercion_loses_nothing_or_is_refused() {
     assert_eq!(Value::Int(100).coerce(&ty(3, 1)), None);
     assert_eq!(Value::Timestamp(1).coerce(&Type::TimestampTz), None);
 }
+
+#[test]
+fn value_becomes_a_column_of_its_type() {
+    use crate::iceberg::predicate::tests::column;
+    for (ty, domain) in types().into_iter().zip(domains()) {
+        let arrow = ty.to_arrow().unwrap();
+        for value in &domain {
+            let rows = vec![Some(value.clone()); 3];
+            assert_eq!(
+                &to_array(Some(value), &arrow, 3).unwrap(),
+                &column(value, &rows),
+                "{value:?}"
+            );
+        }
+        assert_eq!(to_array(None, &arrow, 3).unwrap().null_count(), 3);
+        assert_eq!(to_array(Some(&domain[0]), &arrow, 0).unwrap().len(), 0);
+    }
+    assert!(to_array(Some(&Value::Int(1)), &arrow::datatypes::DataType::Int64, 1).is_err());
+}
