@@ -31,11 +31,26 @@ impl DeletedRows {
         let mut dead = RoaringBitmap::new();
         for delete in &task.deletes {
             let positions = load(context, delete).await.map_err(|e| e.with("delete file", &delete.path))?;
-            if let Some(rows) = positions.get(&task.path) {
+            if let Some(rows) = positions.get(&spelling(&task.path)) {
                 dead |= rows;
             }
         }
         Ok(Arc::new(dead))
+    }
+}
+
+/// One spelling for a path that writers record with and without scheme and host: a delete must reach its data
+/// file whichever of the two each of them holds. Buckets stay, they are part of the name.
+pub(crate) fn spelling(path: &str) -> String {
+    let Some((scheme, rest)) = path.split_once(':') else { return path.to_owned() };
+    match scheme {
+        "file" => format!("/{}", rest.trim_start_matches('/')),
+        "hdfs" | "viewfs" => match rest.strip_prefix("//") {
+            Some(rest) => format!("/{}", rest.split_once('/').map_or("", |(_, path)| path)),
+            None => rest.to_owned(),
+        },
+        "s3a" | "s3n" => format!("s3:{rest}"),
+        _ => path.to_owned(),
     }
 }
 
@@ -79,7 +94,7 @@ fn collect(batch: &RecordBatch, positions: &mut BTreeMap<String, RoaringBitmap>)
         let path = paths.value(index);
         if current.as_ref().is_none_or(|(p, _)| p != path) {
             if let Some((p, set)) = current.take() {
-                *positions.entry(p).or_default() |= set;
+                *positions.entry(spelling(&p)).or_default() |= set;
             }
             current = Some((path.to_string(), RoaringBitmap::new()));
         }
@@ -88,7 +103,22 @@ fn collect(batch: &RecordBatch, positions: &mut BTreeMap<String, RoaringBitmap>)
         }
     }
     if let Some((p, set)) = current {
-        *positions.entry(p).or_default() |= set;
+        *positions.entry(spelling(&p)).or_default() |= set;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spelling;
+
+    #[test]
+    fn path_has_one_spelling_with_and_without_scheme() {
+        for path in ["/t/a", "file:/t/a", "file:///t/a", "hdfs://host:20500/t/a", "hdfs:///t/a"] {
+            assert_eq!(spelling(path), "/t/a", "{path}");
+        }
+        assert_eq!(spelling("s3a://b/t/a"), "s3://b/t/a");
+        assert_eq!(spelling("data/a"), "data/a");
+        assert_eq!(spelling("/t/x=12:30/a"), "/t/x=12:30/a");
+    }
 }

@@ -166,7 +166,8 @@ impl Table {
     pub(crate) async fn manifests(&self) -> Result<Vec<ManifestFile>> {
         let Some(snapshot) = self.snapshot() else { return Ok(Vec::new()) };
         let Some(list) = &snapshot.manifest_list else {
-            return Err(Error::unsupported(format!("snapshot {} has no manifest list", snapshot.snapshot_id)));
+            // The oldest V1 tables name their manifests in the snapshot itself.
+            return Ok(snapshot.manifests.iter().map(|path| ManifestFile::from_path(path, snapshot.snapshot_id)).collect());
         };
         let location = self.files.resolve(list)?;
         let bytes = self.files.reader().get(&location).await?;

@@ -10,6 +10,7 @@ use roaring::RoaringBitmap;
 use super::Table;
 use super::overlay::{OverlayView, open_segment};
 use super::request::{ScanReport, ScanRequest};
+use super::deletes::spelling;
 use super::split::{DeleteRef, FileTask, RowSet, Split, SplitScope};
 use crate::error::{Error, Result};
 use crate::iceberg::manifest::{DataContent, Entry};
@@ -53,7 +54,7 @@ fn applies(delete: &Entry, data: &Entry) -> bool {
     delete.sequence_number >= data.sequence_number
         && file.spec_id == data.data_file.spec_id
         && file.partition == data.data_file.partition
-        && file.referenced_data_file.as_ref().is_none_or(|path| *path == data.data_file.path)
+        && file.referenced_data_file.as_ref().is_none_or(|path| spelling(path) == spelling(&data.data_file.path))
 }
 
 fn delete_ref(entry: &Entry) -> DeleteRef {
