@@ -17,6 +17,7 @@ mod telemetry;
 
 pub use catalog::TableRef;
 pub use error::{Error, ErrorKind, Result};
+pub use maintain::{IndexRequest, IndexStatus};
 pub use iceberg::predicate::{CompareOp, MatchOp, Predicate};
 pub use iceberg::value::Value;
 pub use session::{Session, SessionOptions};

@@ -7,6 +7,7 @@ use arrow::datatypes::Schema as ArrowSchema;
 
 use crate::catalog::TableRef;
 use crate::error::Result;
+use crate::sql::{self, QueryResult};
 use crate::storage::Storage;
 use crate::table::{Environment, Table};
 
@@ -91,5 +92,10 @@ impl Session {
     /// Removes an empty namespace. Errors: InvalidInput where it is not empty.
     pub async fn drop_namespace(&self, namespace: &[String]) -> Result<()> {
         self.environment.catalog().drop_namespace(namespace).await
+    }
+
+    /// Runs SQL statements separated by `;`, one after the other; the first error stops. Rows are read lazily.
+    pub async fn sql(&self, text: &str) -> Result<Vec<QueryResult>> {
+        sql::execute(&self.environment, text).await
     }
 }

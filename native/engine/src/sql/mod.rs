@@ -15,7 +15,7 @@ mod write;
 pub use result::QueryResult;
 
 use crate::error::Result;
-use crate::session::Session;
+use crate::table::Environment;
 use parse::{Explain, Statement};
 use query::{Planner, StatementTables, explain_error};
 
@@ -28,22 +28,25 @@ pub struct SqlStatement {
 /// Parses statements separated by `;`. Errors: InvalidInput for text that is no SQL, Unsupported for what this
 /// database does not do; then none of the statements is returned.
 pub fn parse_statements(text: &str) -> Result<Vec<SqlStatement>> {
-    Ok(parse::parse(text)?.into_iter().map(|statement| SqlStatement { statement }).collect())
+    Ok(parse::parse(text)?
+        .into_iter()
+        .map(|statement| SqlStatement { statement })
+        .collect())
 }
 
 /// Runs the statements of a text one after the other; the first error stops. Rows of queries are read lazily.
-pub async fn execute(session: &Session, text: &str) -> Result<Vec<QueryResult>> {
+pub async fn execute(environment: &Environment, text: &str) -> Result<Vec<QueryResult>> {
     let mut results = Vec::new();
     for statement in parse_statements(text)? {
-        results.push(statement.run(session).await?);
+        results.push(statement.run(environment).await?);
     }
     Ok(results)
 }
 
 impl SqlStatement {
     /// Runs the statement. A change is published when this returns; rows of a query come as the result is read.
-    pub async fn run(&self, session: &Session) -> Result<QueryResult> {
-        let tables = StatementTables::new(session.clone());
+    pub async fn run(&self, environment: &Environment) -> Result<QueryResult> {
+        let tables = StatementTables::new(environment);
         match &self.statement {
             Statement::Query(query) => {
                 let planner = Planner::new(tables);
@@ -51,8 +54,10 @@ impl SqlStatement {
                 planner.run(plan).await
             }
             Statement::Explain(explain) => run_explain(explain, tables).await,
-            Statement::CreateTable(create) => write::create_table(create, session).await,
-            Statement::DropTable { table, if_exists } => write::drop_table(table, *if_exists, session).await,
+            Statement::CreateTable(create) => write::create_table(create, environment).await,
+            Statement::DropTable { table, if_exists } => {
+                write::drop_table(table, *if_exists, environment).await
+            }
             Statement::Insert(insert) => write::insert(insert, tables).await,
             Statement::Delete(delete) => write::delete(delete, tables).await,
             Statement::Update(update) => write::update(update, tables).await,
@@ -75,7 +80,13 @@ async fn run_explain(explain: &Explain, tables: StatementTables) -> Result<Query
         Statement::Insert(insert) => write::plan_insert(insert, tables).await?.into_plan(),
         Statement::Delete(delete) => write::plan_delete(delete, tables).await?.into_plan(),
         Statement::Update(update) => write::plan_update(update, tables).await?.into_plan(),
-        other => return Err(crate::error::Error::internal(format!("EXPLAIN of {other:?}"))),
+        other => {
+            return Err(crate::error::Error::internal(format!(
+                "EXPLAIN of {other:?}"
+            )));
+        }
     };
-    planner.explain(plan, explain.verbose, explain.analyze).await
+    planner
+        .explain(plan, explain.verbose, explain.analyze)
+        .await
 }

@@ -19,19 +19,31 @@ pub struct QueryResult {
 impl QueryResult {
     /// Rows that come as they are read.
     pub(crate) fn rows(schema: SchemaRef, batches: Batches) -> QueryResult {
-        QueryResult { schema, batches, changed_rows: None }
+        QueryResult {
+            schema,
+            batches,
+            changed_rows: None,
+        }
     }
 
     /// Rows that are known.
     pub(crate) fn batch(batch: RecordBatch) -> QueryResult {
         let schema = batch.schema();
-        QueryResult::rows(schema, Box::pin(futures::stream::once(async move { Ok(batch) })))
+        QueryResult::rows(
+            schema,
+            Box::pin(futures::stream::once(async move { Ok(batch) })),
+        )
     }
 
     /// One row `count`.
     pub(crate) fn count(rows: u64) -> Result<QueryResult> {
-        let schema = Arc::new(ArrowSchema::new(vec![Field::new("count", DataType::Int64, false)]));
-        let count = i64::try_from(rows).map_err(|_| Error::internal(format!("{rows} changed rows")))?;
+        let schema = Arc::new(ArrowSchema::new(vec![Field::new(
+            "count",
+            DataType::Int64,
+            false,
+        )]));
+        let count =
+            i64::try_from(rows).map_err(|_| Error::internal(format!("{rows} changed rows")))?;
         let column: ArrayRef = Arc::new(Int64Array::from(vec![count]));
         let mut result = QueryResult::batch(RecordBatch::try_new(schema, vec![column])?);
         result.changed_rows = Some(rows);
@@ -40,7 +52,10 @@ impl QueryResult {
 
     /// No columns and no rows.
     pub(crate) fn nothing() -> QueryResult {
-        QueryResult::rows(Arc::new(ArrowSchema::empty()), Box::pin(futures::stream::empty()))
+        QueryResult::rows(
+            Arc::new(ArrowSchema::empty()),
+            Box::pin(futures::stream::empty()),
+        )
     }
 
     /// The columns; none for a statement that only does something.

@@ -13,7 +13,10 @@ use crate::sql::result::QueryResult;
 use crate::table::Table;
 
 /// Defines an index and builds it for the table's newest snapshot.
-pub(crate) async fn create_index(create: &CreateIndex, tables: &StatementTables) -> Result<QueryResult> {
+pub(crate) async fn create_index(
+    create: &CreateIndex,
+    tables: &StatementTables,
+) -> Result<QueryResult> {
     let table = tables.named(&create.table).await?;
     let request = IndexRequest {
         name: create.name.clone(),
@@ -29,7 +32,9 @@ pub(crate) async fn create_index(create: &CreateIndex, tables: &StatementTables)
 /// Removes an index.
 pub(crate) async fn drop_index(drop: &DropIndex, tables: &StatementTables) -> Result<QueryResult> {
     let table = match tables.named(&drop.table).await {
-        Err(error) if drop.if_exists && error.kind() == ErrorKind::NotFound => return Ok(QueryResult::nothing()),
+        Err(error) if drop.if_exists && error.kind() == ErrorKind::NotFound => {
+            return Ok(QueryResult::nothing());
+        }
         table => table?,
     };
     match table.drop_index(&drop.name).await {
@@ -40,7 +45,10 @@ pub(crate) async fn drop_index(drop: &DropIndex, tables: &StatementTables) -> Re
 }
 
 /// The indexes of a table.
-pub(crate) async fn show_indexes(name: &ObjectName, tables: &StatementTables) -> Result<QueryResult> {
+pub(crate) async fn show_indexes(
+    name: &ObjectName,
+    tables: &StatementTables,
+) -> Result<QueryResult> {
     list_indexes(&tables.named(name).await?).await
 }
 
@@ -54,7 +62,12 @@ pub(super) async fn list_indexes(table: &Table) -> Result<QueryResult> {
         Arc::new(UInt64Array::from_iter_values(indexes.iter().map(of)))
     };
     let options = |index: &IndexStatus| {
-        let pairs: Vec<String> = index.definition.parameters.iter().map(|(k, v)| format!("{k} = {v}")).collect();
+        let pairs: Vec<String> = index
+            .definition
+            .parameters
+            .iter()
+            .map(|(k, v)| format!("{k} = {v}"))
+            .collect();
         pairs.join(", ")
     };
     let batch = RecordBatch::try_from_iter([
@@ -67,5 +80,7 @@ pub(super) async fn list_indexes(table: &Table) -> Result<QueryResult> {
         ("segments", number(&|index| index.segment_count)),
         ("size_bytes", number(&|index| index.size_bytes)),
     ]);
-    Ok(QueryResult::batch(batch.map_err(|error| Error::internal(error.to_string()))?))
+    Ok(QueryResult::batch(
+        batch.map_err(|error| Error::internal(error.to_string()))?,
+    ))
 }

@@ -16,7 +16,11 @@ pub(crate) async fn call(call: &Call, tables: &StatementTables) -> Result<QueryR
     let bind = |known: &[&str]| call.arguments.bind(&call.procedure, known);
     match call.procedure.as_str() {
         "create_index" => {
-            create_index(&bind(&["table", "columns", "kind", "name", "options", "include"])?, tables).await
+            create_index(
+                &bind(&["table", "columns", "kind", "name", "options", "include"])?,
+                tables,
+            )
+            .await
         }
         "drop_index" => drop_index(&bind(&["table", "name"])?, tables).await,
         "refresh_index" => refresh_index(&bind(&["table", "name"])?, tables).await,
@@ -24,7 +28,9 @@ pub(crate) async fn call(call: &Call, tables: &StatementTables) -> Result<QueryR
             let arguments = bind(&["table"])?;
             list_indexes(&tables.get(&table_argument(&arguments)?).await?).await
         }
-        other => Err(Error::unsupported(format!("procedure system.{other} is not supported"))),
+        other => Err(Error::unsupported(format!(
+            "procedure system.{other} is not supported"
+        ))),
     }
 }
 
@@ -42,7 +48,10 @@ async fn create_index(arguments: &BoundArguments, tables: &StatementTables) -> R
         if_not_exists: false,
     };
     let definition = table.create_index(&request).await?;
-    one_row("index_name", Arc::new(StringArray::from(vec![definition.name])))
+    one_row(
+        "index_name",
+        Arc::new(StringArray::from(vec![definition.name])),
+    )
 }
 
 async fn drop_index(arguments: &BoundArguments, tables: &StatementTables) -> Result<QueryResult> {
@@ -51,12 +60,19 @@ async fn drop_index(arguments: &BoundArguments, tables: &StatementTables) -> Res
     Ok(QueryResult::nothing())
 }
 
-async fn refresh_index(arguments: &BoundArguments, tables: &StatementTables) -> Result<QueryResult> {
+async fn refresh_index(
+    arguments: &BoundArguments,
+    tables: &StatementTables,
+) -> Result<QueryResult> {
     let table = tables.get(&table_argument(arguments)?).await?;
-    let files = table.refresh_index(arguments.text("name")?.as_deref()).await?;
+    let files = table
+        .refresh_index(arguments.text("name")?.as_deref())
+        .await?;
     one_row("indexed_files", Arc::new(UInt64Array::from(vec![files])))
 }
 
 fn one_row(name: &str, column: ArrayRef) -> Result<QueryResult> {
-    Ok(QueryResult::batch(RecordBatch::try_from_iter([(name, column)])?))
+    Ok(QueryResult::batch(RecordBatch::try_from_iter([(
+        name, column,
+    )])?))
 }

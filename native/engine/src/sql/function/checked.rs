@@ -8,16 +8,20 @@ use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
 };
 
 use crate::error::Error;
 
 /// `left operator right` over integers of one type, if the operator can overflow.
 pub(crate) fn checked(operator: Operator, left: Expr, right: Expr) -> Option<Expr> {
-    static ADD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Checked::new("checked_add", Operator::Plus));
-    static SUBTRACT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Checked::new("checked_subtract", Operator::Minus));
-    static MULTIPLY: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Checked::new("checked_multiply", Operator::Multiply));
+    static ADD: LazyLock<Arc<ScalarUDF>> =
+        LazyLock::new(|| Checked::new("checked_add", Operator::Plus));
+    static SUBTRACT: LazyLock<Arc<ScalarUDF>> =
+        LazyLock::new(|| Checked::new("checked_subtract", Operator::Minus));
+    static MULTIPLY: LazyLock<Arc<ScalarUDF>> =
+        LazyLock::new(|| Checked::new("checked_multiply", Operator::Multiply));
     let function = match operator {
         Operator::Plus => &ADD,
         Operator::Minus => &SUBTRACT,
@@ -37,7 +41,11 @@ struct Checked {
 impl Checked {
     fn new(name: &'static str, operator: Operator) -> Arc<ScalarUDF> {
         let signature = Signature::any(2, Volatility::Immutable);
-        Arc::new(ScalarUDF::from(Checked { name, operator, signature }))
+        Arc::new(ScalarUDF::from(Checked {
+            name,
+            operator,
+            signature,
+        }))
     }
 
     fn apply(&self, left: &dyn Datum, right: &dyn Datum) -> Result<ArrayRef> {
@@ -49,7 +57,8 @@ impl Checked {
         result.map_err(|error| match error {
             ArrowError::ArithmeticOverflow(_) => {
                 let data_type = left.get().0.data_type();
-                Error::invalid_input(format!("{data_type} out of range in a {} b", self.operator)).into()
+                Error::invalid_input(format!("{data_type} out of range in a {} b", self.operator))
+                    .into()
             }
             other => other.into(),
         })
@@ -63,7 +72,12 @@ impl ScalarUDFImpl for Checked {
 
     fn schema_name(&self, arguments: &[Expr]) -> Result<String> {
         match arguments {
-            [left, right] => Ok(format!("{} {} {}", left.schema_name(), self.operator, right.schema_name())),
+            [left, right] => Ok(format!(
+                "{} {} {}",
+                left.schema_name(),
+                self.operator,
+                right.schema_name()
+            )),
             _ => Ok(self.name.to_string()),
         }
     }
@@ -89,7 +103,9 @@ impl ScalarUDFImpl for Checked {
             }
             [ColumnarValue::Scalar(left), ColumnarValue::Scalar(right)] => {
                 let result = self.apply(&left.to_scalar()?, &right.to_scalar()?)?;
-                Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?))
+                Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
+                    &result, 0,
+                )?))
             }
             _ => Err(Error::internal(format!("{} takes two arguments", self.name)).into()),
         }

@@ -110,13 +110,21 @@ impl DistanceKind {
         let pairs = || a.iter().zip(b);
         Some(match self {
             DistanceKind::Similarity => pairs().map(|(x, y)| f64::from(*x) * f64::from(*y)).sum(),
-            DistanceKind::Hamming => pairs().map(|(x, y)| f64::from(u8::from((*x > 0.0) != (*y > 0.0)))).sum(),
+            DistanceKind::Hamming => pairs()
+                .map(|(x, y)| f64::from(u8::from((*x > 0.0) != (*y > 0.0))))
+                .sum(),
             _ => {
                 let count = |test: fn(bool, bool) -> bool| -> f64 {
-                    pairs().map(|(x, y)| f64::from(u8::from(test(*x > 0.0, *y > 0.0)))).sum()
+                    pairs()
+                        .map(|(x, y)| f64::from(u8::from(test(*x > 0.0, *y > 0.0))))
+                        .sum()
                 };
                 let either = count(|x, y| x || y);
-                if either == 0.0 { 0.0 } else { 1.0 - count(|x, y| x && y) / either }
+                if either == 0.0 {
+                    0.0
+                } else {
+                    1.0 - count(|x, y| x && y) / either
+                }
             }
         })
     }
@@ -127,7 +135,14 @@ fn registry() -> &'static [(DistanceKind, Arc<ScalarUDF>)] {
         let build = |kind: DistanceKind| {
             let signature = Signature::user_defined(Volatility::Immutable);
             let aliases = kind.alias().map(str::to_string).into_iter().collect();
-            (kind, Arc::new(ScalarUDF::from(Distance { kind, aliases, signature })))
+            (
+                kind,
+                Arc::new(ScalarUDF::from(Distance {
+                    kind,
+                    aliases,
+                    signature,
+                })),
+            )
         };
         DistanceKind::ALL.into_iter().map(build).collect()
     });
@@ -136,21 +151,34 @@ fn registry() -> &'static [(DistanceKind, Arc<ScalarUDF>)] {
 
 /// Every distance function.
 pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
-    registry().iter().map(|(_, function)| Arc::clone(function)).collect()
+    registry()
+        .iter()
+        .map(|(_, function)| Arc::clone(function))
+        .collect()
 }
 
 /// The function of a kind.
 pub(super) fn function(kind: DistanceKind) -> Arc<ScalarUDF> {
-    let built = registry().iter().find(|(other, _)| *other == kind).map(|(_, function)| Arc::clone(function));
+    let built = registry()
+        .iter()
+        .find(|(other, _)| *other == kind)
+        .map(|(_, function)| Arc::clone(function));
     built.unwrap_or_else(|| {
         let signature = Signature::user_defined(Volatility::Immutable);
-        Arc::new(ScalarUDF::from(Distance { kind, aliases: Vec::new(), signature }))
+        Arc::new(ScalarUDF::from(Distance {
+            kind,
+            aliases: Vec::new(),
+            signature,
+        }))
     })
 }
 
 /// The kind of a function, if it is a distance.
 pub(super) fn kind_of(function: &ScalarUDF) -> Option<DistanceKind> {
-    registry().iter().find(|(_, known)| known.name() == function.name()).map(|(kind, _)| *kind)
+    registry()
+        .iter()
+        .find(|(_, known)| known.name() == function.name())
+        .map(|(kind, _)| *kind)
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -175,7 +203,10 @@ impl ScalarUDFImpl for Distance {
 
     fn coerce_types(&self, arguments: &[DataType]) -> Result<Vec<DataType>> {
         match arguments {
-            [left, right] => Ok(vec![coerce(self.name(), left)?, coerce(self.name(), right)?]),
+            [left, right] => Ok(vec![
+                coerce(self.name(), left)?,
+                coerce(self.name(), right)?,
+            ]),
             _ => Err(Error::invalid_input(format!("{} takes two vectors", self.name())).into()),
         }
     }
@@ -188,12 +219,18 @@ impl ScalarUDFImpl for Distance {
         let [left, right] = arguments.args.as_slice() else {
             return Err(Error::internal("a distance takes two vectors").into());
         };
-        let constant = matches!((left, right), (ColumnarValue::Scalar(_), ColumnarValue::Scalar(_)));
+        let constant = matches!(
+            (left, right),
+            (ColumnarValue::Scalar(_), ColumnarValue::Scalar(_))
+        );
         let count = if constant { 1 } else { arguments.number_rows };
         let left = Side::new(left, count)?;
         let right = Side::new(right, count)?;
         let distances: Float64Array = {
-            let (a, b) = (VectorRows::new(&left.array)?, VectorRows::new(&right.array)?);
+            let (a, b) = (
+                VectorRows::new(&left.array)?,
+                VectorRows::new(&right.array)?,
+            );
             let pair = |row| {
                 let (a, b) = (a.row(left.index(row))?, b.row(right.index(row))?);
                 self.kind.apply(a, b)
@@ -201,7 +238,9 @@ impl ScalarUDFImpl for Distance {
             (0..count).map(pair).collect()
         };
         if constant {
-            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&distances, 0)?));
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
+                &distances, 0,
+            )?));
         }
         Ok(ColumnarValue::Array(Arc::new(distances)))
     }
@@ -218,7 +257,9 @@ impl Side {
         let constant = matches!(argument, ColumnarValue::Scalar(_));
         let array = read_text(argument)?.to_array(if constant { 1 } else { count })?;
         if constant {
-            let finite = VectorRows::new(&array)?.row(0).is_none_or(|v| v.iter().all(|x| x.is_finite()));
+            let finite = VectorRows::new(&array)?
+                .row(0)
+                .is_none_or(|v| v.iter().all(|x| x.is_finite()));
             if !finite {
                 return Err(Error::invalid_input("query vector holds NaN or infinity").into());
             }

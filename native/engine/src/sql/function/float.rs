@@ -14,7 +14,8 @@ const NAME: &str = "canonical_float";
 
 /// Wraps a float expression; literals are made canonical at once.
 pub(crate) fn canonical(expression: Expr) -> Expr {
-    static FUNCTION: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(ScalarUDF::from(CanonicalFloat::new())));
+    static FUNCTION: LazyLock<Arc<ScalarUDF>> =
+        LazyLock::new(|| Arc::new(ScalarUDF::from(CanonicalFloat::new())));
     match expression {
         Expr::Literal(value, metadata) => Expr::Literal(canonical_scalar(value), metadata),
         other if is_canonical(&other) => other,
@@ -37,11 +38,19 @@ fn canonical_scalar(value: ScalarValue) -> ScalarValue {
 }
 
 fn canonical_f64(value: f64) -> f64 {
-    if value.is_nan() { f64::NAN } else { value + 0.0 }
+    if value.is_nan() {
+        f64::NAN
+    } else {
+        value + 0.0
+    }
 }
 
 fn canonical_f32(value: f32) -> f32 {
-    if value.is_nan() { f32::NAN } else { value + 0.0 }
+    if value.is_nan() {
+        f32::NAN
+    } else {
+        value + 0.0
+    }
 }
 
 /// The function is opaque to the simplifier, so that no rule undoes it.
@@ -52,7 +61,9 @@ struct CanonicalFloat {
 
 impl CanonicalFloat {
     fn new() -> Self {
-        CanonicalFloat { signature: Signature::any(1, Volatility::Immutable) }
+        CanonicalFloat {
+            signature: Signature::any(1, Volatility::Immutable),
+        }
     }
 }
 
@@ -83,8 +94,16 @@ impl ScalarUDFImpl for CanonicalFloat {
 /// The canonical form of every float of an array; other arrays pass.
 pub(crate) fn canonical_array(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
-        DataType::Float64 => Arc::new(array.as_primitive::<Float64Type>().unary::<_, Float64Type>(canonical_f64)),
-        DataType::Float32 => Arc::new(array.as_primitive::<Float32Type>().unary::<_, Float32Type>(canonical_f32)),
+        DataType::Float64 => Arc::new(
+            array
+                .as_primitive::<Float64Type>()
+                .unary::<_, Float64Type>(canonical_f64),
+        ),
+        DataType::Float32 => Arc::new(
+            array
+                .as_primitive::<Float32Type>()
+                .unary::<_, Float32Type>(canonical_f32),
+        ),
         _ => Arc::clone(array),
     }
 }

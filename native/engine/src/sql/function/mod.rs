@@ -35,16 +35,21 @@ pub(crate) fn all() -> &'static [Arc<ScalarUDF>] {
 
 /// Aggregates that replace the engine's own.
 pub(crate) fn aggregates() -> &'static [Arc<AggregateUDF>] {
-    static AGGREGATES: LazyLock<Vec<Arc<AggregateUDF>>> = LazyLock::new(|| vec![Arc::new(sum::function())]);
+    static AGGREGATES: LazyLock<Vec<Arc<AggregateUDF>>> =
+        LazyLock::new(|| vec![Arc::new(sum::function())]);
     &AGGREGATES
 }
 
 /// The distance function, its column and its constant query, if `expression` is one.
 pub(crate) fn distance_call(expression: &Expr) -> Option<(DistanceKind, &Expr, &ScalarValue)> {
-    let Expr::ScalarFunction(call) = expression else { return None };
+    let Expr::ScalarFunction(call) = expression else {
+        return None;
+    };
     let kind = distance::kind_of(&call.func)?;
     match call.args.as_slice() {
-        [Expr::Literal(query, _), column] | [column, Expr::Literal(query, _)] => Some((kind, column, query)),
+        [Expr::Literal(query, _), column] | [column, Expr::Literal(query, _)] => {
+            Some((kind, column, query))
+        }
         _ => None,
     }
 }

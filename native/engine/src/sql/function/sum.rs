@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, BooleanArray, Decimal128Array, PrimitiveArray};
-use arrow::datatypes::{ArrowPrimitiveType, DataType, Decimal128Type, Field, FieldRef, Int64Type, UInt64Type};
+use arrow::datatypes::{
+    ArrowPrimitiveType, DataType, Decimal128Type, Field, FieldRef, Int64Type, UInt64Type,
+};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_aggregate::sum::Sum;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
@@ -34,7 +36,10 @@ fn is_integer(field: &FieldRef) -> bool {
 }
 
 fn wide<'a>(arguments: AccumulatorArgs<'a>) -> AccumulatorArgs<'a> {
-    AccumulatorArgs { return_field: wide_field(&arguments.return_field), ..arguments }
+    AccumulatorArgs {
+        return_field: wide_field(&arguments.return_field),
+        ..arguments
+    }
 }
 
 impl AggregateUDFImpl for CheckedSum {
@@ -55,7 +60,10 @@ impl AggregateUDFImpl for CheckedSum {
             return self.inner.state_fields(arguments);
         }
         let return_field = wide_field(&arguments.return_field);
-        self.inner.state_fields(StateFieldsArgs { return_field, ..arguments })
+        self.inner.state_fields(StateFieldsArgs {
+            return_field,
+            ..arguments
+        })
     }
 
     fn accumulator(&self, arguments: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
@@ -63,27 +71,42 @@ impl AggregateUDFImpl for CheckedSum {
             return self.inner.accumulator(arguments);
         }
         let narrow = arguments.return_field.data_type().clone();
-        Ok(Box::new(Wide { inner: self.inner.accumulator(wide(arguments))?, narrow }))
+        Ok(Box::new(Wide {
+            inner: self.inner.accumulator(wide(arguments))?,
+            narrow,
+        }))
     }
 
-    fn create_sliding_accumulator(&self, arguments: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+    fn create_sliding_accumulator(
+        &self,
+        arguments: AccumulatorArgs,
+    ) -> Result<Box<dyn Accumulator>> {
         if !is_integer(&arguments.return_field) || arguments.is_distinct {
             return self.inner.create_sliding_accumulator(arguments);
         }
         let narrow = arguments.return_field.data_type().clone();
-        Ok(Box::new(Wide { inner: self.inner.create_sliding_accumulator(wide(arguments))?, narrow }))
+        Ok(Box::new(Wide {
+            inner: self.inner.create_sliding_accumulator(wide(arguments))?,
+            narrow,
+        }))
     }
 
     fn groups_accumulator_supported(&self, arguments: AccumulatorArgs) -> bool {
         self.inner.groups_accumulator_supported(arguments)
     }
 
-    fn create_groups_accumulator(&self, arguments: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
+    fn create_groups_accumulator(
+        &self,
+        arguments: AccumulatorArgs,
+    ) -> Result<Box<dyn GroupsAccumulator>> {
         if !is_integer(&arguments.return_field) {
             return self.inner.create_groups_accumulator(arguments);
         }
         let narrow = arguments.return_field.data_type().clone();
-        Ok(Box::new(WideGroups { inner: self.inner.create_groups_accumulator(wide(arguments))?, narrow }))
+        Ok(Box::new(WideGroups {
+            inner: self.inner.create_groups_accumulator(wide(arguments))?,
+            narrow,
+        }))
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {
@@ -180,7 +203,8 @@ impl GroupsAccumulator for WideGroups {
         filter: Option<&BooleanArray>,
         group_count: usize,
     ) -> Result<()> {
-        self.inner.update_batch(&widen_all(values)?, groups, filter, group_count)
+        self.inner
+            .update_batch(&widen_all(values)?, groups, filter, group_count)
     }
 
     fn evaluate(&mut self, emit: EmitTo) -> Result<ArrayRef> {
@@ -201,7 +225,11 @@ impl GroupsAccumulator for WideGroups {
         self.inner.merge_batch(values, groups, filter, group_count)
     }
 
-    fn convert_to_state(&self, values: &[ArrayRef], filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
+    fn convert_to_state(
+        &self,
+        values: &[ArrayRef],
+        filter: Option<&BooleanArray>,
+    ) -> Result<Vec<ArrayRef>> {
         self.inner.convert_to_state(&widen_all(values)?, filter)
     }
 

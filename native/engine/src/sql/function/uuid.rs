@@ -17,7 +17,9 @@ pub(crate) const TO_UUID: &str = "to_uuid";
 const WIDTH: i32 = 16;
 
 pub(super) fn function() -> ScalarUDF {
-    ScalarUDF::from(ToUuid { signature: Signature::user_defined(Volatility::Immutable) })
+    ScalarUDF::from(ToUuid {
+        signature: Signature::user_defined(Volatility::Immutable),
+    })
 }
 
 /// The bytes of a UUID's text.
@@ -44,7 +46,9 @@ impl ScalarUDFImpl for ToUuid {
     fn coerce_types(&self, arguments: &[DataType]) -> Result<Vec<DataType>> {
         match arguments {
             [DataType::FixedSizeBinary(WIDTH)] => Ok(vec![DataType::FixedSizeBinary(WIDTH)]),
-            [DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null] => Ok(vec![DataType::Utf8]),
+            [DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null] => {
+                Ok(vec![DataType::Utf8])
+            }
             _ => Err(Error::invalid_input(format!("cannot cast {arguments:?} to uuid")).into()),
         }
     }
@@ -60,7 +64,10 @@ impl ScalarUDFImpl for ToUuid {
         match argument {
             ColumnarValue::Scalar(ScalarValue::Utf8(text)) => {
                 let bytes = text.as_deref().map(parse_uuid).transpose()?;
-                Ok(ColumnarValue::Scalar(ScalarValue::FixedSizeBinary(WIDTH, bytes.map(|b| b.to_vec()))))
+                Ok(ColumnarValue::Scalar(ScalarValue::FixedSizeBinary(
+                    WIDTH,
+                    bytes.map(|b| b.to_vec()),
+                )))
             }
             ColumnarValue::Array(array) if array.data_type() == &DataType::Utf8 => {
                 let mut builder = FixedSizeBinaryBuilder::with_capacity(array.len(), WIDTH);

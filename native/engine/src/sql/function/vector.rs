@@ -31,21 +31,35 @@ fn element() -> FieldRef {
 /// Reads `[1, 2.5, -3e2]`. Errors: InvalidInput for anything else, for NaN and infinities, and for no element.
 pub(crate) fn parse_vector(text: &str) -> Result<Vec<f32>, Error> {
     let shown = || text.chars().take(40).collect::<String>();
-    let inner = text.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let inner = text
+        .trim()
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
     let Some(inner) = inner else {
-        return Err(Error::invalid_input(format!("invalid vector '{}': expected [x, y, ..]", shown())));
+        return Err(Error::invalid_input(format!(
+            "invalid vector '{}': expected [x, y, ..]",
+            shown()
+        )));
     };
     let mut values = Vec::new();
     for part in inner.split(',') {
-        let value: f32 = part
-            .trim()
-            .parse()
-            .map_err(|_| Error::invalid_input(format!("invalid vector '{}': element '{}'", shown(), part.trim())))?;
+        let value: f32 = part.trim().parse().map_err(|_| {
+            Error::invalid_input(format!(
+                "invalid vector '{}': element '{}'",
+                shown(),
+                part.trim()
+            ))
+        })?;
         if !value.is_finite() {
-            return Err(Error::invalid_input(format!("vector element {} is not finite", part.trim())));
+            return Err(Error::invalid_input(format!(
+                "vector element {} is not finite",
+                part.trim()
+            )));
         }
         if values.len() == DIMENSION_MAX {
-            return Err(Error::resource_exhausted(format!("vector of more than {DIMENSION_MAX} elements")));
+            return Err(Error::resource_exhausted(format!(
+                "vector of more than {DIMENSION_MAX} elements"
+            )));
         }
         values.push(value);
     }
@@ -59,7 +73,12 @@ pub(crate) fn vector_literal(values: Vec<f32>) -> Expr {
 
 fn list_of(values: Vec<f32>) -> ListArray {
     let offsets = OffsetBuffer::from_lengths([values.len()]);
-    ListArray::new(element(), offsets, Arc::new(Float32Array::from(values)), None)
+    ListArray::new(
+        element(),
+        offsets,
+        Arc::new(Float32Array::from(values)),
+        None,
+    )
 }
 
 /// The elements of a constant vector: a list of numbers without NULL, or a string in pgvector's form.
@@ -82,8 +101,14 @@ pub(crate) fn scalar_vector(value: &ScalarValue) -> Result<Option<Vec<f32>>, Err
 
 /// Rows of a list array as slices of floats.
 pub(super) enum VectorRows<'a> {
-    List { list: &'a ListArray, values: &'a Float32Array },
-    Fixed { list: &'a FixedSizeListArray, values: &'a Float32Array },
+    List {
+        list: &'a ListArray,
+        values: &'a Float32Array,
+    },
+    Fixed {
+        list: &'a FixedSizeListArray,
+        values: &'a Float32Array,
+    },
 }
 
 impl<'a> VectorRows<'a> {
@@ -93,12 +118,18 @@ impl<'a> VectorRows<'a> {
         match array.data_type() {
             DataType::List(_) => {
                 let list = array.as_list::<i32>();
-                let values = list.values().as_primitive_opt::<Float32Type>().ok_or_else(wrong)?;
+                let values = list
+                    .values()
+                    .as_primitive_opt::<Float32Type>()
+                    .ok_or_else(wrong)?;
                 Ok(VectorRows::List { list, values })
             }
             DataType::FixedSizeList(..) => {
                 let list = array.as_fixed_size_list();
-                let values = list.values().as_primitive_opt::<Float32Type>().ok_or_else(wrong)?;
+                let values = list
+                    .values()
+                    .as_primitive_opt::<Float32Type>()
+                    .ok_or_else(wrong)?;
                 Ok(VectorRows::Fixed { list, values })
             }
             _ => Err(wrong().into()),
@@ -110,25 +141,43 @@ impl<'a> VectorRows<'a> {
         let (null, values, start, length) = match self {
             VectorRows::List { list, values } => {
                 let start = usize::try_from(*list.value_offsets().get(row)?).ok()?;
-                (list.is_null(row), values, start, usize::try_from(list.value_length(row)).ok()?)
+                (
+                    list.is_null(row),
+                    values,
+                    start,
+                    usize::try_from(list.value_length(row)).ok()?,
+                )
             }
             VectorRows::Fixed { list, values } => {
                 let start = usize::try_from(list.value_offset(row)).ok()?;
-                (list.is_null(row), values, start, usize::try_from(list.value_length()).ok()?)
+                (
+                    list.is_null(row),
+                    values,
+                    start,
+                    usize::try_from(list.value_length()).ok()?,
+                )
             }
         };
         if null {
             return None;
         }
-        let holed = values.nulls().is_some_and(|nulls| nulls.slice(start, length).null_count() > 0);
-        if holed { None } else { values.values().get(start..start + length) }
+        let holed = values
+            .nulls()
+            .is_some_and(|nulls| nulls.slice(start, length).null_count() > 0);
+        if holed {
+            None
+        } else {
+            values.values().get(start..start + length)
+        }
     }
 }
 
 /// The type an argument is cast to before a vector function sees it: list columns of floats stay as they are.
 pub(super) fn coerce(function: &str, argument: &DataType) -> Result<DataType> {
     match argument {
-        DataType::List(field) | DataType::FixedSizeList(field, _) if field.data_type() == &DataType::Float32 => {
+        DataType::List(field) | DataType::FixedSizeList(field, _)
+            if field.data_type() == &DataType::Float32 =>
+        {
             Ok(argument.clone())
         }
         DataType::List(field) | DataType::LargeList(field) | DataType::FixedSizeList(field, _)
@@ -159,9 +208,11 @@ pub(super) fn read_text(argument: &ColumnarValue) -> Result<ColumnarValue> {
                 .map(|text| text.map(parse_vector).transpose())
                 .collect::<Result<Vec<_>, Error>>()?;
             let nulls = rows.iter().map(Option::is_some).collect::<Vec<bool>>();
-            let offsets = OffsetBuffer::from_lengths(rows.iter().map(|row| row.as_ref().map_or(0, Vec::len)));
+            let offsets =
+                OffsetBuffer::from_lengths(rows.iter().map(|row| row.as_ref().map_or(0, Vec::len)));
             let values = Float32Array::from_iter_values(rows.into_iter().flatten().flatten());
-            let list = ListArray::try_new(element(), offsets, Arc::new(values), Some(nulls.into()))?;
+            let list =
+                ListArray::try_new(element(), offsets, Arc::new(values), Some(nulls.into()))?;
             Ok(ColumnarValue::Array(Arc::new(list)))
         }
         other => Ok(other.clone()),
@@ -169,13 +220,20 @@ pub(super) fn read_text(argument: &ColumnarValue) -> Result<ColumnarValue> {
 }
 
 pub(super) fn functions() -> Vec<Arc<ScalarUDF>> {
-    [VectorFunction::ToVector, VectorFunction::Dimensions, VectorFunction::Norm]
-        .into_iter()
-        .map(|function| {
-            let signature = Signature::user_defined(Volatility::Immutable);
-            Arc::new(ScalarUDF::from(OfVector { function, signature }))
-        })
-        .collect()
+    [
+        VectorFunction::ToVector,
+        VectorFunction::Dimensions,
+        VectorFunction::Norm,
+    ]
+    .into_iter()
+    .map(|function| {
+        let signature = Signature::user_defined(Volatility::Immutable);
+        Arc::new(ScalarUDF::from(OfVector {
+            function,
+            signature,
+        }))
+    })
+    .collect()
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -207,7 +265,9 @@ impl ScalarUDFImpl for OfVector {
     fn coerce_types(&self, arguments: &[DataType]) -> Result<Vec<DataType>> {
         match (self.function, arguments) {
             (_, [vector]) => Ok(vec![coerce(self.name(), vector)?]),
-            (VectorFunction::ToVector, [vector, _]) => Ok(vec![coerce(self.name(), vector)?, DataType::Int64]),
+            (VectorFunction::ToVector, [vector, _]) => {
+                Ok(vec![coerce(self.name(), vector)?, DataType::Int64])
+            }
             _ => Err(Error::invalid_input(format!("{} takes one vector", self.name())).into()),
         }
     }
@@ -225,27 +285,38 @@ impl ScalarUDFImpl for OfVector {
             return Err(Error::internal("no argument").into());
         };
         let constant = matches!(argument, ColumnarValue::Scalar(_));
-        let array = read_text(argument)?.to_array(if constant { 1 } else { arguments.number_rows })?;
+        let array =
+            read_text(argument)?.to_array(if constant { 1 } else { arguments.number_rows })?;
         let rows = VectorRows::new(&array)?;
         let result: ArrayRef = match self.function {
             VectorFunction::ToVector => {
-                if let Some(ColumnarValue::Scalar(ScalarValue::Int64(Some(dimension)))) = arguments.args.get(1) {
+                if let Some(ColumnarValue::Scalar(ScalarValue::Int64(Some(dimension)))) =
+                    arguments.args.get(1)
+                {
                     check_dimension(&rows, array.len(), *dimension)?;
                 }
                 cast(&array, &vector_type())?
             }
             VectorFunction::Dimensions => {
-                let lengths = (0..array.len()).map(|row| rows.row(row).and_then(|v| i32::try_from(v.len()).ok()));
+                let lengths = (0..array.len())
+                    .map(|row| rows.row(row).and_then(|v| i32::try_from(v.len()).ok()));
                 Arc::new(arrow::array::Int32Array::from_iter(lengths))
             }
             VectorFunction::Norm => {
-                let norm = |v: &[f32]| v.iter().map(|x| f64::from(*x) * f64::from(*x)).sum::<f64>().sqrt();
+                let norm = |v: &[f32]| {
+                    v.iter()
+                        .map(|x| f64::from(*x) * f64::from(*x))
+                        .sum::<f64>()
+                        .sqrt()
+                };
                 let norms = (0..array.len()).map(|row| rows.row(row).map(norm));
                 Arc::new(arrow::array::Float64Array::from_iter(norms))
             }
         };
         if constant {
-            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
+                &result, 0,
+            )?));
         }
         Ok(ColumnarValue::Array(result))
     }
@@ -253,10 +324,15 @@ impl ScalarUDFImpl for OfVector {
 
 fn check_dimension(rows: &VectorRows<'_>, count: usize, dimension: i64) -> Result<()> {
     for row in 0..count {
-        let Some(vector) = rows.row(row) else { continue };
+        let Some(vector) = rows.row(row) else {
+            continue;
+        };
         if i64::try_from(vector.len()) != Ok(dimension) {
             let length = vector.len();
-            return Err(Error::invalid_input(format!("expected {dimension} dimensions, not {length}")).into());
+            return Err(Error::invalid_input(format!(
+                "expected {dimension} dimensions, not {length}"
+            ))
+            .into());
         }
     }
     Ok(())

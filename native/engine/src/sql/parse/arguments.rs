@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments, UnaryOperator, Value,
+    Expr, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments, UnaryOperator,
+    Value,
 };
 
 use crate::error::{Error, Result};
@@ -22,23 +23,35 @@ impl Arguments {
         for argument in arguments {
             let (name, value) = match argument {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => (None, value),
-                FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), operator } if is_arrow(operator) => {
-                    (Some(name), value)
-                }
+                FunctionArg::Named {
+                    name,
+                    arg: FunctionArgExpr::Expr(value),
+                    operator,
+                } if is_arrow(operator) => (Some(name), value),
                 FunctionArg::ExprNamed {
                     name: Expr::Identifier(name),
                     arg: FunctionArgExpr::Expr(value),
                     operator,
                 } if is_arrow(operator) => (Some(name), value),
-                other => return Err(Error::invalid_input(format!("argument {other} is no value and no name => value"))),
+                other => {
+                    return Err(Error::invalid_input(format!(
+                        "argument {other} is no value and no name => value"
+                    )));
+                }
             };
             match name {
                 None if read.named.is_empty() => read.positional.push(value.clone()),
-                None => return Err(Error::invalid_input(format!("argument {value} stands behind a named argument"))),
+                None => {
+                    return Err(Error::invalid_input(format!(
+                        "argument {value} stands behind a named argument"
+                    )));
+                }
                 Some(name) => {
                     let name = name.value.to_lowercase();
                     if read.named.insert(name.clone(), value.clone()).is_some() {
-                        return Err(Error::invalid_input(format!("argument {name} is given twice")));
+                        return Err(Error::invalid_input(format!(
+                            "argument {name} is given twice"
+                        )));
                     }
                 }
             }
@@ -50,7 +63,10 @@ impl Arguments {
     pub(crate) fn bind(&self, function: &str, known: &[&str]) -> Result<BoundArguments> {
         if self.positional.len() > known.len() {
             let count = self.positional.len();
-            return Err(Error::invalid_input(format!("{function}: {count} arguments, at most {}", known.len())));
+            return Err(Error::invalid_input(format!(
+                "{function}: {count} arguments, at most {}",
+                known.len()
+            )));
         }
         let mut values: BTreeMap<String, Expr> = BTreeMap::new();
         for (name, value) in known.iter().zip(&self.positional) {
@@ -59,21 +75,31 @@ impl Arguments {
         for (name, value) in &self.named {
             if !known.contains(&name.as_str()) {
                 let known = known.join(", ");
-                return Err(Error::invalid_input(format!("{function}: unknown argument {name} (known: {known})")));
+                return Err(Error::invalid_input(format!(
+                    "{function}: unknown argument {name} (known: {known})"
+                )));
             }
             if values.insert(name.clone(), value.clone()).is_some() {
-                return Err(Error::invalid_input(format!("{function}: argument {name} is given twice")));
+                return Err(Error::invalid_input(format!(
+                    "{function}: argument {name} is given twice"
+                )));
             }
         }
         values.retain(|_, value| !is_null(value));
-        Ok(BoundArguments { function: function.to_string(), values })
+        Ok(BoundArguments {
+            function: function.to_string(),
+            values,
+        })
     }
 
     /// A constant as text: string, number, boolean or bare word.
     pub(crate) fn scalar_text(value: &Expr) -> Option<String> {
         match value {
             Expr::Identifier(word) => Some(word.value.clone()),
-            Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match expr.as_ref() {
+            Expr::UnaryOp {
+                op: UnaryOperator::Minus,
+                expr,
+            } => match expr.as_ref() {
                 Expr::Value(value) => match &value.value {
                     Value::Number(digits, _) => Some(format!("-{digits}")),
                     _ => None,
@@ -105,17 +131,24 @@ impl BoundArguments {
 
     /// The expression of an argument that must be there.
     pub(crate) fn required(&self, name: &str) -> Result<&Expr> {
-        self.get(name).ok_or_else(|| Error::invalid_input(format!("{}: argument {name} is missing", self.function)))
+        self.get(name).ok_or_else(|| {
+            Error::invalid_input(format!("{}: argument {name} is missing", self.function))
+        })
     }
 
     fn wrong<T>(&self, name: &str, expected: &str) -> Result<T> {
         let given = self.get(name).map(ToString::to_string).unwrap_or_default();
-        Err(Error::invalid_input(format!("{}: argument {name} is {expected}, not {given}", self.function)))
+        Err(Error::invalid_input(format!(
+            "{}: argument {name} is {expected}, not {given}",
+            self.function
+        )))
     }
 
     /// A string or word, if given. A quoted string is taken as it is, an unquoted word folds to lower case.
     pub(crate) fn text(&self, name: &str) -> Result<Option<String>> {
-        let Some(value) = self.get(name) else { return Ok(None) };
+        let Some(value) = self.get(name) else {
+            return Ok(None);
+        };
         match text_of(value) {
             Some(text) => Ok(Some(text)),
             None => self.wrong(name, "a string"),
@@ -133,7 +166,9 @@ impl BoundArguments {
 
     /// An integer, if given.
     pub(crate) fn integer(&self, name: &str) -> Result<Option<i64>> {
-        let Some(value) = self.get(name) else { return Ok(None) };
+        let Some(value) = self.get(name) else {
+            return Ok(None);
+        };
         match Arguments::scalar_text(value).and_then(|text| text.parse::<i64>().ok()) {
             Some(number) => Ok(Some(number)),
             None => self.wrong(name, "an integer"),
@@ -142,7 +177,9 @@ impl BoundArguments {
 
     /// A list of strings or words (`array['a', 'b']`, or one string), if given.
     pub(crate) fn text_list(&self, name: &str) -> Result<Option<Vec<String>>> {
-        let Some(value) = self.get(name) else { return Ok(None) };
+        let Some(value) = self.get(name) else {
+            return Ok(None);
+        };
         let elements: Vec<&Expr> = match value {
             Expr::Array(array) => array.elem.iter().collect(),
             Expr::Function(_) => match call_arguments(value, "array") {
@@ -151,7 +188,11 @@ impl BoundArguments {
             },
             single => vec![single],
         };
-        match elements.into_iter().map(text_of).collect::<Option<Vec<_>>>() {
+        match elements
+            .into_iter()
+            .map(text_of)
+            .collect::<Option<Vec<_>>>()
+        {
             Some(list) => Ok(Some(list)),
             None => self.wrong(name, "an array of strings"),
         }
@@ -159,17 +200,23 @@ impl BoundArguments {
 
     /// `map('key', 'value', ..)`, if given; else empty.
     pub(crate) fn text_map(&self, name: &str) -> Result<BTreeMap<String, String>> {
-        let Some(value) = self.get(name) else { return Ok(BTreeMap::new()) };
+        let Some(value) = self.get(name) else {
+            return Ok(BTreeMap::new());
+        };
         let Some(elements) = call_arguments(value, "map") else {
             return self.wrong(name, "map('key', 'value', ..)");
         };
         let mut map = BTreeMap::new();
         for pair in elements.chunks(2) {
-            let pair: Option<Vec<String>> = pair.iter().map(|e| Arguments::scalar_text(e)).collect();
+            let pair: Option<Vec<String>> =
+                pair.iter().map(|e| Arguments::scalar_text(e)).collect();
             match pair.as_deref() {
                 Some([key, value]) => {
                     if map.insert(key.clone(), value.clone()).is_some() {
-                        return Err(Error::invalid_input(format!("{}: {name} names {key} twice", self.function)));
+                        return Err(Error::invalid_input(format!(
+                            "{}: {name} names {key} twice",
+                            self.function
+                        )));
                     }
                 }
                 _ => return self.wrong(name, "map('key', 'value', ..)"),
@@ -180,7 +227,10 @@ impl BoundArguments {
 }
 
 fn is_arrow(operator: &FunctionArgOperator) -> bool {
-    matches!(operator, FunctionArgOperator::RightArrow | FunctionArgOperator::Assignment)
+    matches!(
+        operator,
+        FunctionArgOperator::RightArrow | FunctionArgOperator::Assignment
+    )
 }
 
 fn is_null(value: &Expr) -> bool {
@@ -209,11 +259,15 @@ fn text_of(value: &Expr) -> Option<String> {
 
 /// The positional arguments of a call of `name`.
 fn call_arguments<'a>(value: &'a Expr, name: &str) -> Option<Vec<&'a Expr>> {
-    let Expr::Function(function) = value else { return None };
+    let Expr::Function(function) = value else {
+        return None;
+    };
     if !function.name.to_string().eq_ignore_ascii_case(name) {
         return None;
     }
-    let FunctionArguments::List(list) = &function.args else { return None };
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
     list.args
         .iter()
         .map(|argument| match argument {

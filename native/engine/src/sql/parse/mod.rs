@@ -11,7 +11,8 @@ mod tokens;
 
 pub(crate) use arguments::{Arguments, BoundArguments};
 pub(crate) use statement::{
-    Call, ColumnSpec, CreateIndex, CreateTable, Delete, DropIndex, Explain, Insert, Statement, Update, name_parts,
+    Call, ColumnSpec, CreateIndex, CreateTable, Delete, DropIndex, Explain, Insert, Statement,
+    Update, name_parts,
 };
 
 use datafusion::sql::sqlparser::ast;
@@ -60,11 +61,18 @@ pub(crate) fn parse_expression(text: &str) -> Result<ast::Expr> {
 
 fn parser<'a>(dialect: &'a BenoDialect, text: &str) -> Result<Parser<'a>> {
     if text.len() > TEXT_BYTES_MAX {
-        return Err(Error::resource_exhausted(format!("sql text of {} bytes, at most {TEXT_BYTES_MAX}", text.len())));
+        return Err(Error::resource_exhausted(format!(
+            "sql text of {} bytes, at most {TEXT_BYTES_MAX}",
+            text.len()
+        )));
     }
-    let tokens = Tokenizer::new(dialect, text).tokenize_with_location().map_err(|error| syntax(error.into()))?;
+    let tokens = Tokenizer::new(dialect, text)
+        .tokenize_with_location()
+        .map_err(|error| syntax(error.into()))?;
     let tokens = tokens::prepare(tokens)?;
-    Ok(Parser::new(dialect).with_recursion_limit(RECURSION_MAX).with_tokens_with_locations(tokens))
+    Ok(Parser::new(dialect)
+        .with_recursion_limit(RECURSION_MAX)
+        .with_tokens_with_locations(tokens))
 }
 
 fn syntax(error: ParserError) -> Error {
@@ -72,10 +80,15 @@ fn syntax(error: ParserError) -> Error {
         ParserError::RecursionLimitExceeded => {
             Error::invalid_input(format!("sql: nested deeper than {RECURSION_MAX} levels"))
         }
-        ParserError::TokenizerError(text) | ParserError::ParserError(text) => Error::invalid_input(format!("sql: {text}")),
+        ParserError::TokenizerError(text) | ParserError::ParserError(text) => {
+            Error::invalid_input(format!("sql: {text}"))
+        }
     }
 }
 
 fn unexpected(expected: &str, found: &TokenWithSpan) -> Error {
-    Error::invalid_input(format!("sql: expected {expected}, found {} at {}", found.token, found.span.start))
+    Error::invalid_input(format!(
+        "sql: expected {expected}, found {} at {}",
+        found.token, found.span.start
+    ))
 }

@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
 use datafusion::sql::sqlparser::ast::{
-    self, AssignmentTarget, BinaryOperator, CreateTableOptions, Expr, FromTable, FunctionArguments, Ident, IndexType,
-    ObjectName, ObjectType, SqlOption, TableFactor, TableObject, TableWithJoins, UpdateTableFromKind, VisitMut,
+    self, AssignmentTarget, BinaryOperator, CreateTableOptions, Expr, FromTable, FunctionArguments,
+    Ident, IndexType, ObjectName, ObjectType, SqlOption, TableFactor, TableObject, TableWithJoins,
+    UpdateTableFromKind, VisitMut,
 };
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -124,7 +125,11 @@ pub(crate) struct Call {
 pub(crate) fn name_parts(name: &ObjectName) -> Result<Vec<String>> {
     name.0
         .iter()
-        .map(|part| part.as_ident().map(fold).ok_or_else(|| Error::invalid_input(format!("name {name} holds a call"))))
+        .map(|part| {
+            part.as_ident()
+                .map(fold)
+                .ok_or_else(|| Error::invalid_input(format!("name {name} holds a call")))
+        })
         .collect()
 }
 
@@ -158,14 +163,20 @@ pub(super) fn parse_statement(parser: &mut Parser) -> Result<Statement> {
         parser.next_token();
         parser.next_token();
         parser.expect_keyword(Keyword::FROM).map_err(syntax)?;
-        return Ok(Statement::ShowIndexes { table: parser.parse_object_name(false).map_err(syntax)? });
+        return Ok(Statement::ShowIndexes {
+            table: parser.parse_object_name(false).map_err(syntax)?,
+        });
     }
     convert(parser.parse_statement().map_err(syntax)?)
 }
 
 fn is_word(parser: &Parser, offset: usize, text: &str) -> bool {
     match parser.peek_nth_token(offset).token {
-        Token::Word(Word { value, quote_style: None, .. }) => value.eq_ignore_ascii_case(text),
+        Token::Word(Word {
+            value,
+            quote_style: None,
+            ..
+        }) => value.eq_ignore_ascii_case(text),
         _ => false,
     }
 }
@@ -195,25 +206,41 @@ fn convert(mut statement: ast::Statement) -> Result<Statement> {
 /// A WITH clause in front of a DELETE, INSERT, UPDATE or MERGE parses as a query.
 fn query_statement(query: Box<ast::Query>) -> Result<Statement> {
     match query.body.as_ref() {
-        ast::SetExpr::Insert(_) | ast::SetExpr::Update(_) | ast::SetExpr::Delete(_) | ast::SetExpr::Merge(_) => {
-            unsupported("WITH in front of INSERT, UPDATE, DELETE or MERGE")
-        }
+        ast::SetExpr::Insert(_)
+        | ast::SetExpr::Update(_)
+        | ast::SetExpr::Delete(_)
+        | ast::SetExpr::Merge(_) => unsupported("WITH in front of INSERT, UPDATE, DELETE or MERGE"),
         _ => Ok(Statement::Query(query)),
     }
 }
 
 fn explain(statement: ast::Statement) -> Result<Statement> {
-    let ast::Statement::Explain { analyze, verbose, query_plan, estimate, statement, format, options, .. } = statement
+    let ast::Statement::Explain {
+        analyze,
+        verbose,
+        query_plan,
+        estimate,
+        statement,
+        format,
+        options,
+        ..
+    } = statement
     else {
         return Err(Error::internal("not an EXPLAIN"));
     };
-    absent(query_plan || estimate, "EXPLAIN with QUERY PLAN or ESTIMATE")?;
+    absent(
+        query_plan || estimate,
+        "EXPLAIN with QUERY PLAN or ESTIMATE",
+    )?;
     absent(format.is_some(), "EXPLAIN with FORMAT")?;
     let (mut analyze, mut verbose) = (analyze, verbose);
     for option in options.unwrap_or_default() {
         let on = match &option.arg {
             None => true,
-            Some(argument) => !matches!(argument.to_string().to_lowercase().as_str(), "false" | "off" | "0"),
+            Some(argument) => !matches!(
+                argument.to_string().to_lowercase().as_str(),
+                "false" | "off" | "0"
+            ),
         };
         match option.name.value.to_lowercase().as_str() {
             "analyze" => analyze = on,
@@ -227,11 +254,18 @@ fn explain(statement: ast::Statement) -> Result<Statement> {
         Statement::Insert(_) | Statement::Delete(_) | Statement::Update(_) if !analyze => {}
         _ => return unsupported("EXPLAIN of this statement"),
     }
-    Ok(Statement::Explain(Explain { statement, analyze, verbose }))
+    Ok(Statement::Explain(Explain {
+        statement,
+        analyze,
+        verbose,
+    }))
 }
 
 fn create_table(create: ast::CreateTable) -> Result<Statement> {
-    absent(create.partition_by.is_some(), "PARTITION BY in CREATE TABLE")?;
+    absent(
+        create.partition_by.is_some(),
+        "PARTITION BY in CREATE TABLE",
+    )?;
     absent(!create.constraints.is_empty(), "a table constraint")?;
     let known = CreateTableBuilder::new(create.name.clone())
         .if_not_exists(create.if_not_exists)
@@ -247,10 +281,19 @@ fn create_table(create: ast::CreateTable) -> Result<Statement> {
         CreateTableOptions::With(options) => properties(options)?,
         _ => return unsupported("CREATE TABLE with OPTIONS (use WITH)"),
     };
-    let columns = create.columns.into_iter().map(column_spec).collect::<Result<Vec<_>>>()?;
+    let columns = create
+        .columns
+        .into_iter()
+        .map(column_spec)
+        .collect::<Result<Vec<_>>>()?;
     match (&create.query, columns.is_empty()) {
         (Some(_), false) => return unsupported("a column list with AS SELECT"),
-        (None, true) => return Err(Error::invalid_input(format!("table {} has no columns", create.name))),
+        (None, true) => {
+            return Err(Error::invalid_input(format!(
+                "table {} has no columns",
+                create.name
+            )));
+        }
         _ => {}
     }
     let if_not_exists = create.if_not_exists;
@@ -272,14 +315,20 @@ fn column_spec(column: ast::ColumnDef) -> Result<ColumnSpec> {
             other => return unsupported(format!("column {}: {other}", column.name)),
         }
     }
-    Ok(ColumnSpec { name: fold(&column.name), data_type: column.data_type, required })
+    Ok(ColumnSpec {
+        name: fold(&column.name),
+        data_type: column.data_type,
+        required,
+    })
 }
 
 fn properties(options: Vec<SqlOption>) -> Result<Vec<(String, String)>> {
     let mut known: Vec<(String, String)> = Vec::new();
     for option in options {
         let SqlOption::KeyValue { key, value } = option else {
-            return Err(Error::invalid_input(format!("WITH takes key = value, not {option}")));
+            return Err(Error::invalid_input(format!(
+                "WITH takes key = value, not {option}"
+            )));
         };
         push_property(&mut known, key.value, &value)?;
     }
@@ -290,30 +339,50 @@ fn push_property(known: &mut Vec<(String, String)>, key: String, value: &Expr) -
     if known.iter().any(|(other, _)| *other == key) {
         return Err(Error::invalid_input(format!("WITH names {key} twice")));
     }
-    let value = Arguments::scalar_text(value)
-        .ok_or_else(|| Error::invalid_input(format!("WITH {key}: {value} is no text, number or word")))?;
+    let value = Arguments::scalar_text(value).ok_or_else(|| {
+        Error::invalid_input(format!("WITH {key}: {value} is no text, number or word"))
+    })?;
     known.push((key, value));
     Ok(())
 }
 
 fn drop_object(statement: ast::Statement) -> Result<Statement> {
-    let ast::Statement::Drop { object_type, if_exists, names, cascade, restrict, purge, temporary, table } = statement
+    let ast::Statement::Drop {
+        object_type,
+        if_exists,
+        names,
+        cascade,
+        restrict,
+        purge,
+        temporary,
+        table,
+    } = statement
     else {
         return Err(Error::internal("not a DROP"));
     };
-    absent(cascade || restrict || purge || temporary, "DROP with CASCADE, RESTRICT, PURGE or TEMPORARY")?;
+    absent(
+        cascade || restrict || purge || temporary,
+        "DROP with CASCADE, RESTRICT, PURGE or TEMPORARY",
+    )?;
     let [name] = names.as_slice() else {
         return unsupported("DROP of several things at once");
     };
     match (object_type, table) {
-        (ObjectType::Table, None) => Ok(Statement::DropTable { table: name.clone(), if_exists }),
+        (ObjectType::Table, None) => Ok(Statement::DropTable {
+            table: name.clone(),
+            if_exists,
+        }),
         (ObjectType::Index, Some(table)) => {
             let name = name_parts(name)?.join(".");
-            Ok(Statement::DropIndex(DropIndex { table, name, if_exists }))
+            Ok(Statement::DropIndex(DropIndex {
+                table,
+                name,
+                if_exists,
+            }))
         }
-        (ObjectType::Index, None) => {
-            Err(Error::invalid_input(format!("DROP INDEX {name} needs its table: DROP INDEX {name} ON table")))
-        }
+        (ObjectType::Index, None) => Err(Error::invalid_input(format!(
+            "DROP INDEX {name} needs its table: DROP INDEX {name} ON table"
+        ))),
         (other, _) => unsupported(format!("DROP {other}")),
     }
 }
@@ -322,14 +391,32 @@ fn insert(insert: ast::Insert) -> Result<Statement> {
     let TableObject::TableName(table) = insert.table else {
         return unsupported("INSERT INTO a function or query");
     };
-    absent(insert.table_alias.is_some() || insert.insert_alias.is_some(), "INSERT with an alias")?;
-    absent(insert.overwrite || insert.replace_into || insert.ignore || insert.or.is_some(), "INSERT OVERWRITE or IGNORE")?;
+    absent(
+        insert.table_alias.is_some() || insert.insert_alias.is_some(),
+        "INSERT with an alias",
+    )?;
+    absent(
+        insert.overwrite || insert.replace_into || insert.ignore || insert.or.is_some(),
+        "INSERT OVERWRITE or IGNORE",
+    )?;
     absent(insert.on.is_some(), "ON CONFLICT")?;
-    absent(insert.returning.is_some() || insert.output.is_some(), "RETURNING")?;
-    absent(insert.partitioned.is_some() || !insert.after_columns.is_empty(), "INSERT with PARTITION")?;
+    absent(
+        insert.returning.is_some() || insert.output.is_some(),
+        "RETURNING",
+    )?;
+    absent(
+        insert.partitioned.is_some() || !insert.after_columns.is_empty(),
+        "INSERT with PARTITION",
+    )?;
     absent(!insert.assignments.is_empty(), "INSERT .. SET")?;
-    absent(insert.settings.is_some() || insert.format_clause.is_some() || insert.priority.is_some(), "INSERT with settings")?;
-    absent(insert.multi_table_insert_type.is_some(), "INSERT into several tables")?;
+    absent(
+        insert.settings.is_some() || insert.format_clause.is_some() || insert.priority.is_some(),
+        "INSERT with settings",
+    )?;
+    absent(
+        insert.multi_table_insert_type.is_some(),
+        "INSERT into several tables",
+    )?;
     let Some(source) = insert.source else {
         return unsupported("INSERT with DEFAULT VALUES");
     };
@@ -337,16 +424,31 @@ fn insert(insert: ast::Insert) -> Result<Statement> {
         .columns
         .into_iter()
         .map(|name| match name.0.as_slice() {
-            [part] => part.as_ident().cloned().ok_or_else(|| Error::invalid_input(format!("column {name}"))),
-            _ => Err(Error::invalid_input(format!("column {name} of INSERT is no top-level column"))),
+            [part] => part
+                .as_ident()
+                .cloned()
+                .ok_or_else(|| Error::invalid_input(format!("column {name}"))),
+            _ => Err(Error::invalid_input(format!(
+                "column {name} of INSERT is no top-level column"
+            ))),
         })
         .collect::<Result<_>>()?;
-    Ok(Statement::Insert(Box::new(Insert { table, columns, source })))
+    Ok(Statement::Insert(Box::new(Insert {
+        table,
+        columns,
+        source,
+    })))
 }
 
 fn target(relation: TableWithJoins, verb: &str) -> Result<(ObjectName, Option<Ident>)> {
     absent(!relation.joins.is_empty(), &format!("{verb} of a join"))?;
-    let TableFactor::Table { name, alias, args: None, .. } = relation.relation else {
+    let TableFactor::Table {
+        name,
+        alias,
+        args: None,
+        ..
+    } = relation.relation
+    else {
         return unsupported(format!("{verb} of {}", relation.relation));
     };
     let alias = match alias {
@@ -359,8 +461,14 @@ fn target(relation: TableWithJoins, verb: &str) -> Result<(ObjectName, Option<Id
 
 fn delete(delete: ast::Delete) -> Result<Statement> {
     absent(!delete.tables.is_empty(), "DELETE of several tables")?;
-    absent(delete.returning.is_some() || delete.output.is_some(), "RETURNING")?;
-    absent(!delete.order_by.is_empty() || delete.limit.is_some(), "DELETE with ORDER BY or LIMIT")?;
+    absent(
+        delete.returning.is_some() || delete.output.is_some(),
+        "RETURNING",
+    )?;
+    absent(
+        !delete.order_by.is_empty() || delete.limit.is_some(),
+        "DELETE with ORDER BY or LIMIT",
+    )?;
     let (FromTable::WithFromKeyword(mut from) | FromTable::WithoutKeyword(mut from)) = delete.from;
     let relation = match (from.pop(), from.is_empty()) {
         (Some(relation), true) => relation,
@@ -368,17 +476,30 @@ fn delete(delete: ast::Delete) -> Result<Statement> {
     };
     let (table, alias) = target(relation, "DELETE")?;
     let using = delete.using.unwrap_or_default();
-    Ok(Statement::Delete(Box::new(Delete { table, alias, using, selection: delete.selection })))
+    Ok(Statement::Delete(Box::new(Delete {
+        table,
+        alias,
+        using,
+        selection: delete.selection,
+    })))
 }
 
 fn update(update: ast::Update) -> Result<Statement> {
-    absent(update.returning.is_some() || update.output.is_some(), "RETURNING")?;
+    absent(
+        update.returning.is_some() || update.output.is_some(),
+        "RETURNING",
+    )?;
     absent(update.or.is_some(), "UPDATE OR")?;
-    absent(!update.order_by.is_empty() || update.limit.is_some(), "UPDATE with ORDER BY or LIMIT")?;
+    absent(
+        !update.order_by.is_empty() || update.limit.is_some(),
+        "UPDATE with ORDER BY or LIMIT",
+    )?;
     let from = match update.from {
         None => Vec::new(),
         Some(UpdateTableFromKind::AfterSet(from)) => from,
-        Some(UpdateTableFromKind::BeforeSet(_)) => return unsupported("UPDATE with FROM before SET"),
+        Some(UpdateTableFromKind::BeforeSet(_)) => {
+            return unsupported("UPDATE with FROM before SET");
+        }
     };
     let assignments = update
         .assignments
@@ -395,7 +516,13 @@ fn update(update: ast::Update) -> Result<Statement> {
         })
         .collect::<Result<_>>()?;
     let (table, alias) = target(update.table, "UPDATE")?;
-    Ok(Statement::Update(Box::new(Update { table, alias, assignments, from, selection: update.selection })))
+    Ok(Statement::Update(Box::new(Update {
+        table,
+        alias,
+        assignments,
+        from,
+        selection: update.selection,
+    })))
 }
 
 fn truncate(truncate: ast::Truncate) -> Result<Statement> {
@@ -406,7 +533,9 @@ fn truncate(truncate: ast::Truncate) -> Result<Statement> {
         && truncate.on_cluster.is_none();
     absent(!plain, "an option of TRUNCATE")?;
     match truncate.table_names.as_slice() {
-        [target] if !target.only && !target.has_asterisk => Ok(Statement::Truncate { table: target.name.clone() }),
+        [target] if !target.only && !target.has_asterisk => Ok(Statement::Truncate {
+            table: target.name.clone(),
+        }),
         _ => unsupported("TRUNCATE of several tables"),
     }
 }
@@ -417,9 +546,16 @@ fn create_index(create: ast::CreateIndex) -> Result<Statement> {
     absent(create.nulls_distinct.is_some(), "NULLS DISTINCT")?;
     absent(create.predicate.is_some(), "CREATE INDEX with WHERE")?;
     absent(!create.include.is_empty(), "INCLUDE")?;
-    absent(!create.index_options.is_empty() || !create.alter_options.is_empty(), "an option of CREATE INDEX")?;
+    absent(
+        !create.index_options.is_empty() || !create.alter_options.is_empty(),
+        "an option of CREATE INDEX",
+    )?;
     let kind = match create.using {
-        None => return Err(Error::invalid_input("CREATE INDEX needs USING and a kind, such as USING bitmap (column)")),
+        None => {
+            return Err(Error::invalid_input(
+                "CREATE INDEX needs USING and a kind, such as USING bitmap (column)",
+            ));
+        }
         Some(IndexType::Custom(ident)) => fold(&ident),
         Some(other) => other.to_string().to_lowercase(),
     };
@@ -427,44 +563,82 @@ fn create_index(create: ast::CreateIndex) -> Result<Statement> {
         .columns
         .into_iter()
         .map(|column| {
-            absent(column.operator_class.is_some(), "an operator class (say WITH (metric = ..))")?;
+            absent(
+                column.operator_class.is_some(),
+                "an operator class (say WITH (metric = ..))",
+            )?;
             let options = &column.column.options;
-            absent(options.asc.is_some() || options.nulls_first.is_some(), "an order of index columns")?;
+            absent(
+                options.asc.is_some() || options.nulls_first.is_some(),
+                "an order of index columns",
+            )?;
             match &column.column.expr {
                 Expr::Identifier(ident) => Ok(fold(ident)),
                 other => unsupported(format!("an index on the expression {other}")),
             }
         })
         .collect::<Result<_>>()?;
-    let mut options = Vec::new();
-    for option in &create.with {
-        match option {
-            Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => match left.as_ref() {
-                Expr::Identifier(key) => push_property(&mut options, fold(key), right)?,
-                other => return Err(Error::invalid_input(format!("WITH key {other}"))),
-            },
-            other => return Err(Error::invalid_input(format!("WITH takes key = value, not {other}"))),
-        }
-    }
+    let options = index_options(&create.with)?;
     let name = match &create.name {
         Some(name) => Some(name_parts(name)?.join(".")),
         None => None,
     };
     let if_not_exists = create.if_not_exists;
     let table = create.table_name;
-    Ok(Statement::CreateIndex(Box::new(CreateIndex { table, name, if_not_exists, kind, columns, options })))
+    Ok(Statement::CreateIndex(Box::new(CreateIndex {
+        table,
+        name,
+        if_not_exists,
+        kind,
+        columns,
+        options,
+    })))
+}
+
+fn index_options(with: &[Expr]) -> Result<Vec<(String, String)>> {
+    let mut options = Vec::new();
+    for option in with {
+        match option {
+            Expr::BinaryOp {
+                left,
+                op: BinaryOperator::Eq,
+                right,
+            } => match left.as_ref() {
+                Expr::Identifier(key) => push_property(&mut options, fold(key), right)?,
+                other => return Err(Error::invalid_input(format!("WITH key {other}"))),
+            },
+            other => {
+                return Err(Error::invalid_input(format!(
+                    "WITH takes key = value, not {other}"
+                )));
+            }
+        }
+    }
+    Ok(options)
 }
 
 fn call(call: ast::Function) -> Result<Statement> {
     let parts = name_parts(&call.name)?;
     let procedure = match parts.as_slice() {
         [schema, procedure] if schema == "system" => procedure.clone(),
-        _ => return Err(Error::invalid_input(format!("procedure {} (procedures are called system.<name>)", call.name))),
+        _ => {
+            return Err(Error::invalid_input(format!(
+                "procedure {} (procedures are called system.<name>)",
+                call.name
+            )));
+        }
     };
     let arguments = match call.args {
-        FunctionArguments::List(list) if list.clauses.is_empty() && list.duplicate_treatment.is_none() => list.args,
+        FunctionArguments::List(list)
+            if list.clauses.is_empty() && list.duplicate_treatment.is_none() =>
+        {
+            list.args
+        }
         FunctionArguments::None => Vec::new(),
         _ => return unsupported("a query as the arguments of CALL"),
     };
-    Ok(Statement::Call(Call { arguments: Arguments::new(&arguments)?, procedure }))
+    Ok(Statement::Call(Call {
+        arguments: Arguments::new(&arguments)?,
+        procedure,
+    }))
 }

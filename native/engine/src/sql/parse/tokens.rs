@@ -50,7 +50,9 @@ fn join_operators(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
 /// `a<->-1` lexes as one operator `<->-`; a sign behind a vector operator belongs to the operand.
 fn split_sign(text: &str) -> Vec<Token> {
     for operator in VECTOR_OPERATORS {
-        let Some(sign) = text.strip_prefix(operator) else { continue };
+        let Some(sign) = text.strip_prefix(operator) else {
+            continue;
+        };
         let operator = match operator {
             "<->" => Token::TwoWayArrow,
             other => Token::CustomBinaryOperator(other.into()),
@@ -68,7 +70,11 @@ fn split_sign(text: &str) -> Vec<Token> {
 /// The keyword of an unquoted word.
 fn keyword(token: Option<&TokenWithSpan>) -> Keyword {
     match token.map(|t| &t.token) {
-        Some(Token::Word(Word { keyword, quote_style: None, .. })) => *keyword,
+        Some(Token::Word(Word {
+            keyword,
+            quote_style: None,
+            ..
+        })) => *keyword,
         _ => Keyword::NoKeyword,
     }
 }
@@ -78,11 +84,20 @@ fn refuse_clauses(tokens: &[TokenWithSpan]) -> Result<()> {
         let next = |offset: usize| keyword(tokens.get(index + offset));
         match next(0) {
             Keyword::FOR if next(2) == Keyword::AS && next(3) == Keyword::OF => {
-                let clause = tokens.get(index + 1).map(|t| t.token.to_string()).unwrap_or_default();
-                return Err(Error::unsupported(format!("FOR {clause} AS OF (time travel) at {}", token.span.start)));
+                let clause = tokens
+                    .get(index + 1)
+                    .map(|t| t.token.to_string())
+                    .unwrap_or_default();
+                return Err(Error::unsupported(format!(
+                    "FOR {clause} AS OF (time travel) at {}",
+                    token.span.start
+                )));
             }
             Keyword::PARTITIONED if next(1) == Keyword::BY => {
-                return Err(Error::unsupported(format!("PARTITIONED BY at {}", token.span.start)));
+                return Err(Error::unsupported(format!(
+                    "PARTITIONED BY at {}",
+                    token.span.start
+                )));
             }
             _ => {}
         }
@@ -102,8 +117,12 @@ fn check_depth(tokens: &[TokenWithSpan]) -> Result<()> {
             Token::Comma | Token::SemiColon => reset(&mut levels, &mut depth),
             Token::Word(_) => match word {
                 Keyword::CASE => open(&mut levels, &mut depth, true),
-                Keyword::END if levels.last().is_some_and(|level| level.case) => close(&mut levels, &mut depth),
-                Keyword::WHEN | Keyword::THEN | Keyword::ELSE if levels.last().is_some_and(|level| level.case) => {
+                Keyword::END if levels.last().is_some_and(|level| level.case) => {
+                    close(&mut levels, &mut depth)
+                }
+                Keyword::WHEN | Keyword::THEN | Keyword::ELSE
+                    if levels.last().is_some_and(|level| level.case) =>
+                {
                     reset(&mut levels, &mut depth);
                 }
                 word if deepens(word) => deepen(&mut levels, &mut depth),
@@ -124,7 +143,9 @@ fn check_depth(tokens: &[TokenWithSpan]) -> Result<()> {
         }
         if depth > DEPTH_MAX {
             let at = token.span.start;
-            return Err(Error::invalid_input(format!("sql: nested deeper than {DEPTH_MAX} operators at {at}")));
+            return Err(Error::invalid_input(format!(
+                "sql: nested deeper than {DEPTH_MAX} operators at {at}"
+            )));
         }
     }
     Ok(())

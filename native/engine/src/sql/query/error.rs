@@ -10,7 +10,9 @@ use crate::error::Error;
 /// Converts an error of planning or running a query.
 pub(crate) fn explain_error(error: DataFusionError) -> Error {
     match error {
-        DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => explain_error(*inner),
+        DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
+            explain_error(*inner)
+        }
         DataFusionError::Shared(shared) => match std::sync::Arc::try_unwrap(shared) {
             Ok(inner) => explain_error(inner),
             Err(shared) => repeat(&shared),
@@ -34,7 +36,9 @@ fn repeat(error: &DataFusionError) -> Error {
         },
         DataFusionError::ResourcesExhausted(text) => Error::resource_exhausted(text.clone()),
         DataFusionError::ArrowError(inner, _) => Error::invalid_input(inner.to_string()),
-        DataFusionError::Execution(text) | DataFusionError::Plan(text) => Error::invalid_input(text.clone()),
+        DataFusionError::Execution(text) | DataFusionError::Plan(text) => {
+            Error::invalid_input(text.clone())
+        }
         other => Error::internal(format!("query: {other}")),
     }
 }
@@ -53,14 +57,20 @@ fn explain_arrow_error(error: ArrowError) -> Error {
 
 fn explain_schema_error(error: SchemaError) -> Error {
     match error {
-        SchemaError::FieldNotFound { field, valid_fields } => {
-            let hint = suggest(&field, &valid_fields).map(|text| format!(", did you mean {text}?")).unwrap_or_default();
+        SchemaError::FieldNotFound {
+            field,
+            valid_fields,
+        } => {
+            let hint = suggest(&field, &valid_fields)
+                .map(|text| format!(", did you mean {text}?"))
+                .unwrap_or_default();
             Error::invalid_input(format!("column {} does not exist{hint}", shown(&field)))
         }
         SchemaError::AmbiguousReference { field } => {
             Error::invalid_input(format!("column {} is ambiguous", shown(&field)))
         }
-        SchemaError::DuplicateQualifiedField { name, .. } | SchemaError::DuplicateUnqualifiedField { name } => {
+        SchemaError::DuplicateQualifiedField { name, .. }
+        | SchemaError::DuplicateUnqualifiedField { name } => {
             Error::invalid_input(format!("column {name} appears twice"))
         }
     }
@@ -75,14 +85,24 @@ fn shown(column: &Column) -> String {
 
 /// A name as it must be typed.
 fn quoted(name: &str) -> String {
-    let plain = name.chars().next().is_some_and(|c| c.is_ascii_lowercase() || c == '_')
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if plain { name.to_string() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+    let plain = name
+        .chars()
+        .next()
+        .is_some_and(|c| c.is_ascii_lowercase() || c == '_')
+        && name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if plain {
+        name.to_string()
+    } else {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
 }
 
 /// The column that differs by case only, else the nearest within a third of the name's length.
 fn suggest(missing: &Column, known: &[Column]) -> Option<String> {
-    let same_relation = |column: &&Column| missing.relation.is_none() || column.relation == missing.relation;
+    let same_relation =
+        |column: &&Column| missing.relation.is_none() || column.relation == missing.relation;
     let wanted = missing.name.to_lowercase();
     let by_distance = |column: &&Column| distance(&wanted, &column.name.to_lowercase());
     let nearest = known.iter().filter(same_relation).min_by_key(by_distance)?;

@@ -11,7 +11,7 @@ mod table;
 mod tests;
 
 pub(crate) use error::explain_error;
-pub(crate) use normalize::{Normalize, call};
+pub(crate) use normalize::{Normalize, call, cast};
 pub(crate) use planner::Planner;
 pub(crate) use relation::table_argument;
 pub(crate) use table::{StatementTables, TARGET_NAME, table_ref};

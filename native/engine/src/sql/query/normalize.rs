@@ -5,12 +5,13 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments,
-    Ident, ObjectName, Query, Select, SetExpr, TableFactor, TimezoneInfo, Value, VisitorMut,
+    BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, ObjectName, Query, Select, SetExpr, TableFactor, TimezoneInfo, Value,
+    VisitorMut,
 };
 
-use crate::sql::function as functions;
 use crate::error::Error;
+use crate::sql::function as functions;
 
 /// The visitor. It ends at the first refusal.
 pub(crate) struct Normalize;
@@ -26,7 +27,10 @@ impl VisitorMut for Normalize {
         if !query.locks.is_empty() || query.for_clause.is_some() {
             return refuse("FOR UPDATE, FOR SHARE, FOR JSON or FOR XML");
         }
-        if query.settings.is_some() || query.format_clause.is_some() || !query.pipe_operators.is_empty() {
+        if query.settings.is_some()
+            || query.format_clause.is_some()
+            || !query.pipe_operators.is_empty()
+        {
             return refuse("a query with SETTINGS, FORMAT or pipe operators");
         }
         ControlFlow::Continue(())
@@ -46,13 +50,24 @@ impl VisitorMut for Normalize {
             || !select.cluster_by.is_empty()
             || !select.distribute_by.is_empty()
             || !select.sort_by.is_empty();
-        if foreign { refuse("a clause of this SELECT") } else { ControlFlow::Continue(()) }
+        if foreign {
+            refuse("a clause of this SELECT")
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 
     fn pre_visit_table_factor(&mut self, relation: &mut TableFactor) -> ControlFlow<Error> {
         match relation {
             TableFactor::Table {
-                with_hints, version, with_ordinality, partitions, json_path, sample, index_hints, ..
+                with_hints,
+                version,
+                with_ordinality,
+                partitions,
+                json_path,
+                sample,
+                index_hints,
+                ..
             } => {
                 if sample.is_some() {
                     return refuse("TABLESAMPLE");
@@ -65,9 +80,15 @@ impl VisitorMut for Normalize {
                     || !partitions.is_empty()
                     || json_path.is_some()
                     || !index_hints.is_empty();
-                if hinted { refuse(format!("a table hint or suffix in {relation}")) } else { ControlFlow::Continue(()) }
+                if hinted {
+                    refuse(format!("a table hint or suffix in {relation}"))
+                } else {
+                    ControlFlow::Continue(())
+                }
             }
-            TableFactor::Derived { sample: Some(_), .. } => refuse("TABLESAMPLE"),
+            TableFactor::Derived {
+                sample: Some(_), ..
+            } => refuse("TABLESAMPLE"),
             _ => ControlFlow::Continue(()),
         }
     }
@@ -76,11 +97,15 @@ impl VisitorMut for Normalize {
         match expression {
             Expr::Value(value) => match &value.value {
                 Value::Number(digits, _) if digits.parse::<f64>().is_ok_and(f64::is_infinite) => {
-                    return ControlFlow::Break(Error::invalid_input(format!("number {digits} is out of range")));
+                    return ControlFlow::Break(Error::invalid_input(format!(
+                        "number {digits} is out of range"
+                    )));
                 }
                 _ => {}
             },
-            Expr::Cast { expr, data_type, .. } => match call_for_cast(expr, data_type) {
+            Expr::Cast {
+                expr, data_type, ..
+            } => match call_for_cast(expr, data_type) {
                 Ok(Some(call)) => *expression = call,
                 Ok(None) => normalize_type(data_type),
                 Err(error) => return ControlFlow::Break(error),
@@ -96,7 +121,10 @@ impl VisitorMut for Normalize {
             }
             Expr::Function(function) if is_now(&function.name) => {
                 let now = Box::new(Expr::Function(function.clone()));
-                *expression = cast(now, DataType::Timestamp(Some(6), TimezoneInfo::WithTimeZone));
+                *expression = cast(
+                    now,
+                    DataType::Timestamp(Some(6), TimezoneInfo::WithTimeZone),
+                );
             }
             Expr::AnyOp { .. } | Expr::AllOp { .. } => return quantified(expression),
             _ => {}
@@ -110,19 +138,33 @@ fn is_now(name: &ObjectName) -> bool {
     name.eq_ignore_ascii_case("now") || name.eq_ignore_ascii_case("current_timestamp")
 }
 
-fn cast(expr: Box<Expr>, data_type: DataType) -> Expr {
+/// A cast.
+pub(crate) fn cast(expr: Box<Expr>, data_type: DataType) -> Expr {
     let kind = datafusion::sql::sqlparser::ast::CastKind::Cast;
-    Expr::Cast { kind, expr, data_type, array: false, format: None }
+    Expr::Cast {
+        kind,
+        expr,
+        data_type,
+        array: false,
+        format: None,
+    }
 }
 
 /// A call of one of our functions with plain arguments.
 pub(crate) fn call(name: &str, arguments: Vec<Expr>) -> Expr {
-    let args = arguments.into_iter().map(|value| FunctionArg::Unnamed(FunctionArgExpr::Expr(value))).collect();
+    let args = arguments
+        .into_iter()
+        .map(|value| FunctionArg::Unnamed(FunctionArgExpr::Expr(value)))
+        .collect();
     Expr::Function(Function {
         name: ObjectName::from(vec![Ident::with_quote('"', name)]),
         uses_odbc_syntax: false,
         parameters: FunctionArguments::None,
-        args: FunctionArguments::List(FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() }),
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args,
+            clauses: Vec::new(),
+        }),
         filter: None,
         null_treatment: None,
         over: None,
@@ -154,7 +196,11 @@ fn call_for_cast(operand: &Expr, data_type: &DataType) -> Result<Option<Expr>, E
                 [dimension] if dimension.parse::<u32>().is_ok_and(|d| d > 0) => {
                     arguments.push(Expr::value(Value::Number(dimension.clone(), false)));
                 }
-                _ => return Err(Error::invalid_input(format!("type {data_type}: a vector has one positive dimension"))),
+                _ => {
+                    return Err(Error::invalid_input(format!(
+                        "type {data_type}: a vector has one positive dimension"
+                    )));
+                }
             }
             Ok(Some(call(functions::TO_VECTOR, arguments)))
         }
@@ -166,15 +212,26 @@ fn call_for_cast(operand: &Expr, data_type: &DataType) -> Result<Option<Expr>, E
 /// planner answers some of them with every row.
 fn quantified(expression: &mut Expr) -> ControlFlow<Error> {
     let (left, operator, right, all) = match expression {
-        Expr::AnyOp { left, compare_op, right, .. } => (left, compare_op, right, false),
-        Expr::AllOp { left, compare_op, right } => (left, compare_op, right, true),
+        Expr::AnyOp {
+            left,
+            compare_op,
+            right,
+            ..
+        } => (left, compare_op, right, false),
+        Expr::AllOp {
+            left,
+            compare_op,
+            right,
+        } => (left, compare_op, right, true),
         _ => return ControlFlow::Continue(()),
     };
     let mut inner = right.as_ref();
     while let Expr::Nested(nested) = inner {
         inner = nested;
     }
-    let Expr::Subquery(subquery) = inner else { return ControlFlow::Continue(()) };
+    let Expr::Subquery(subquery) = inner else {
+        return ControlFlow::Continue(());
+    };
     let negated = match (all, &*operator) {
         (false, BinaryOperator::Eq) => false,
         (true, BinaryOperator::NotEq) => true,
@@ -183,6 +240,10 @@ fn quantified(expression: &mut Expr) -> ControlFlow<Error> {
     if matches!(subquery.body.as_ref(), SetExpr::Values(_)) {
         return refuse("ANY or ALL of VALUES");
     }
-    *expression = Expr::InSubquery { expr: left.clone(), subquery: subquery.clone(), negated };
+    *expression = Expr::InSubquery {
+        expr: left.clone(),
+        subquery: subquery.clone(),
+        negated,
+    };
     ControlFlow::Continue(())
 }

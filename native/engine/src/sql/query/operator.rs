@@ -13,7 +13,11 @@ use crate::sql::function::{DistanceKind, distance, parse_uuid};
 pub(super) struct Operators;
 
 impl ExprPlanner for Operators {
-    fn plan_binary_op(&self, raw: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+    fn plan_binary_op(
+        &self,
+        raw: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
         let kind = match &raw.op {
             BinaryOperator::LtDashGt => Some(DistanceKind::L2),
             BinaryOperator::Custom(operator) => DistanceKind::of_operator(operator),
@@ -25,15 +29,25 @@ impl ExprPlanner for Operators {
         let RawBinaryExpr { op, left, right } = raw;
         let left_is_uuid = is_uuid(&left, schema);
         let right_is_uuid = is_uuid(&right, schema);
-        let left = if right_is_uuid { read_uuid(left)? } else { left };
-        let right = if left_is_uuid { read_uuid(right)? } else { right };
+        let left = if right_is_uuid {
+            read_uuid(left)?
+        } else {
+            left
+        };
+        let right = if left_is_uuid {
+            read_uuid(right)?
+        } else {
+            right
+        };
         Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }))
     }
 }
 
 fn is_uuid(expression: &Expr, schema: &DFSchema) -> bool {
     matches!(expression, Expr::Column(_))
-        && expression.get_type(schema).is_ok_and(|data_type| data_type == DataType::FixedSizeBinary(16))
+        && expression
+            .get_type(schema)
+            .is_ok_and(|data_type| data_type == DataType::FixedSizeBinary(16))
 }
 
 /// A text literal beside a uuid column is a uuid.
@@ -41,7 +55,10 @@ fn read_uuid(expression: Expr) -> Result<Expr> {
     match expression {
         Expr::Literal(ScalarValue::Utf8(Some(text)), metadata) => {
             let bytes = parse_uuid(&text)?;
-            Ok(Expr::Literal(ScalarValue::FixedSizeBinary(16, Some(bytes.to_vec())), metadata))
+            Ok(Expr::Literal(
+                ScalarValue::FixedSizeBinary(16, Some(bytes.to_vec())),
+                metadata,
+            ))
         }
         other => Ok(other),
     }

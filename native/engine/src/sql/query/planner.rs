@@ -15,10 +15,10 @@ use datafusion::sql::parser::Statement as PlannerStatement;
 use datafusion::sql::sqlparser::ast;
 use futures::StreamExt;
 
+use super::explain_error;
 use super::operator::Operators;
 use super::relation::SearchRelations;
 use super::table::{CATALOG_NAME, StatementTables};
-use super::explain_error;
 use crate::error::Result;
 use crate::sql::function;
 use crate::sql::result::QueryResult;
@@ -37,7 +37,7 @@ pub(crate) struct Planner {
 }
 
 /// What every statement starts from: building it anew would cost half a millisecond a statement.
-fn template() -> &'static SessionState {
+pub(super) fn template() -> &'static SessionState {
     static TEMPLATE: LazyLock<SessionState> = LazyLock::new(|| {
         let mut config = SessionConfig::new().with_create_default_catalog_and_schema(false);
         let options = config.options_mut();
@@ -57,9 +57,18 @@ fn template() -> &'static SessionState {
             .with_default_features()
             .with_analyzer_rules(analyzer_rules)
             .with_optimizer_rules(optimizer_rules);
-        builder.expr_planners().get_or_insert_default().insert(0, Arc::new(Operators));
-        builder.scalar_functions().get_or_insert_default().extend(function::all().iter().cloned());
-        builder.aggregate_functions().get_or_insert_default().extend(function::aggregates().iter().cloned());
+        builder
+            .expr_planners()
+            .get_or_insert_default()
+            .insert(0, Arc::new(Operators));
+        builder
+            .scalar_functions()
+            .get_or_insert_default()
+            .extend(function::all().iter().cloned());
+        builder
+            .aggregate_functions()
+            .get_or_insert_default()
+            .extend(function::aggregates().iter().cloned());
         builder.build()
     });
     &TEMPLATE
@@ -77,30 +86,49 @@ impl Planner {
     pub(crate) async fn plan_query(&self, query: ast::Query) -> Result<LogicalPlan> {
         let relations = SearchRelations::load(&self.tables, &query).await?;
         let mut state = self.state.clone();
-        state.register_relation_planner(Arc::new(relations)).map_err(explain_error)?;
-        let statement = PlannerStatement::Statement(Box::new(ast::Statement::Query(Box::new(query))));
-        let plan = state.statement_to_plan(statement).await.map_err(explain_error)?;
+        state
+            .register_relation_planner(Arc::new(relations))
+            .map_err(explain_error)?;
+        let statement =
+            PlannerStatement::Statement(Box::new(ast::Statement::Query(Box::new(query))));
+        let plan = state
+            .statement_to_plan(statement)
+            .await
+            .map_err(explain_error)?;
         Ok(plan)
     }
 
     /// Starts a plan; its rows come as they are asked for.
     pub(crate) async fn run(&self, plan: LogicalPlan) -> Result<QueryResult> {
         let schema = Arc::new(plan.schema().as_arrow().clone());
-        let physical = self.state.create_physical_plan(&plan).await.map_err(explain_error)?;
+        let physical = self
+            .state
+            .create_physical_plan(&plan)
+            .await
+            .map_err(explain_error)?;
         let stream = execute_stream(physical, self.task_context()).map_err(explain_error)?;
         let batches = stream.map(|batch| batch.map_err(explain_error)).boxed();
         Ok(QueryResult::rows(schema, batches))
     }
 
     /// The plan as EXPLAIN shows it; with `analyze` it runs.
-    pub(crate) async fn explain(&self, plan: LogicalPlan, verbose: bool, analyze: bool) -> Result<QueryResult> {
-        let plan = LogicalPlanBuilder::from(plan).explain(verbose, analyze).map_err(explain_error)?;
+    pub(crate) async fn explain(
+        &self,
+        plan: LogicalPlan,
+        verbose: bool,
+        analyze: bool,
+    ) -> Result<QueryResult> {
+        let plan = LogicalPlanBuilder::from(plan)
+            .explain(verbose, analyze)
+            .map_err(explain_error)?;
         self.run(plan.build().map_err(explain_error)?).await
     }
 
     fn task_context(&self) -> Arc<TaskContext> {
-        let pool: Arc<dyn MemoryPool> =
-            Arc::new(TrackConsumersPool::new(FairSpillPool::new(QUERY_MEMORY_BYTES), NAMED_CONSUMERS));
+        let pool: Arc<dyn MemoryPool> = Arc::new(TrackConsumersPool::new(
+            FairSpillPool::new(QUERY_MEMORY_BYTES),
+            NAMED_CONSUMERS,
+        ));
         let mut runtime: RuntimeEnv = self.state.runtime_env().as_ref().clone();
         runtime.memory_pool = pool;
         Arc::new(TaskContext::new(

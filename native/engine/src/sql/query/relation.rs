@@ -8,10 +8,14 @@ use std::sync::Arc;
 
 use arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result as PlanResult};
-use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, col};
 use datafusion::datasource::provider_as_source;
-use datafusion::sql::sqlparser::ast::{self, ObjectName, TableFactor, UnaryOperator, Value, Visit, Visitor};
+use datafusion::logical_expr::planner::{
+    PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
+};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, col};
+use datafusion::sql::sqlparser::ast::{
+    self, ObjectName, TableFactor, UnaryOperator, Value, Visit, Visitor,
+};
 
 use super::StatementTables;
 use crate::error::{Error, Result};
@@ -19,13 +23,27 @@ use crate::iceberg::predicate::Predicate;
 use crate::sql::function::{DistanceKind, TO_VECTOR, distance, parse_vector, vector_literal};
 use crate::sql::parse::{Arguments, BoundArguments, parse_expression};
 use crate::sql::scan::{TableScanProvider, conjuncts_of, row_id};
-use crate::table::{MAX_K, Metric, NullDistance, SearchMode, SearchRequest, Table, TextSearch, VectorSearch};
+use crate::table::{
+    MAX_K, Metric, NullDistance, SearchMode, SearchRequest, Table, TextSearch, VectorSearch,
+};
 
 const VECTOR_PARAMETERS: [&str; 12] = [
-    "table", "column", "query", "k", "filter", "metric", "ef_search", "nprobe", "recall", "min_coverage",
-    "max_scan_bytes", "max_gets",
+    "table",
+    "column",
+    "query",
+    "k",
+    "filter",
+    "metric",
+    "ef_search",
+    "nprobe",
+    "recall",
+    "min_coverage",
+    "max_scan_bytes",
+    "max_gets",
 ];
-const TEXT_PARAMETERS: [&str; 7] = ["table", "column", "query", "k", "filter", "operator", "analyzer"];
+const TEXT_PARAMETERS: [&str; 7] = [
+    "table", "column", "query", "k", "filter", "operator", "analyzer",
+];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Function {
@@ -72,7 +90,10 @@ impl fmt::Debug for SearchRelations {
 
 impl SearchRelations {
     /// Loads the tables that the searches in `query` name.
-    pub(super) async fn load(tables: &StatementTables, query: &ast::Query) -> Result<SearchRelations> {
+    pub(super) async fn load(
+        tables: &StatementTables,
+        query: &ast::Query,
+    ) -> Result<SearchRelations> {
         let mut named = NamedTables::default();
         if let ControlFlow::Break(error) = query.visit(&mut named) {
             return Err(error);
@@ -80,7 +101,7 @@ impl SearchRelations {
         let mut loaded = BTreeMap::new();
         for parts in named.tables {
             let table = tables.get(&parts).await?;
-            let provider = TableScanProvider::new(tables.session(), &table).await?;
+            let provider = TableScanProvider::new(&table).await?;
             loaded.insert(parts, (table, provider));
         }
         Ok(SearchRelations { tables: loaded })
@@ -96,10 +117,17 @@ impl Visitor for NamedTables {
     type Break = Error;
 
     fn pre_visit_table_factor(&mut self, relation: &TableFactor) -> ControlFlow<Error> {
-        if let TableFactor::Table { name, args: Some(arguments), .. } = relation
+        if let TableFactor::Table {
+            name,
+            args: Some(arguments),
+            ..
+        } = relation
             && let Some(function) = Function::of(name)
         {
-            match function.bind(&arguments.args).and_then(|bound| table_argument(&bound)) {
+            match function
+                .bind(&arguments.args)
+                .and_then(|bound| table_argument(&bound))
+            {
                 Ok(parts) => self.tables.push(parts),
                 Err(error) => return ControlFlow::Break(error),
             }
@@ -126,7 +154,13 @@ impl RelationPlanner for SearchRelations {
         relation: TableFactor,
         context: &mut dyn RelationPlannerContext,
     ) -> PlanResult<RelationPlanning> {
-        let TableFactor::Table { name, alias, args: Some(arguments), .. } = &relation else {
+        let TableFactor::Table {
+            name,
+            alias,
+            args: Some(arguments),
+            ..
+        } = &relation
+        else {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         };
         let Some(function) = Function::of(name) else {
@@ -141,9 +175,17 @@ impl RelationPlanner for SearchRelations {
             .tables
             .get(&parts)
             .ok_or_else(|| Error::internal(format!("table {} was not loaded", parts.join("."))))?;
-        let search = Search { function, arguments: &bound, table, provider };
+        let search = Search {
+            function,
+            arguments: &bound,
+            table,
+            provider,
+        };
         let plan = search.plan(context)?;
-        Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias.clone()))))
+        Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(
+            plan,
+            alias.clone(),
+        ))))
     }
 }
 
@@ -169,7 +211,9 @@ impl Search<'_> {
         let k = self.arguments.integer("k")?.unwrap_or(0);
         match usize::try_from(k) {
             Ok(k) if (1..=MAX_K).contains(&k) => Ok(k),
-            Ok(k) if k > MAX_K => Err(Error::resource_exhausted(format!("k = {k} is above {MAX_K}"))),
+            Ok(k) if k > MAX_K => Err(Error::resource_exhausted(format!(
+                "k = {k} is above {MAX_K}"
+            ))),
             _ => Err(Error::invalid_input(format!("k = {k} is below 1"))),
         }
     }
@@ -181,20 +225,33 @@ impl Search<'_> {
         Ok((id, name, field.data_type().clone()))
     }
 
-    fn plan_vector(&self, k: usize, context: &mut dyn RelationPlannerContext) -> Result<LogicalPlan> {
+    fn plan_vector(
+        &self,
+        k: usize,
+        context: &mut dyn RelationPlannerContext,
+    ) -> Result<LogicalPlan> {
         for option in ["nprobe", "min_coverage", "max_scan_bytes", "max_gets"] {
             if self.arguments.get(option).is_some() {
-                return Err(Error::unsupported(format!("vector_search: {option} is not supported")));
+                return Err(Error::unsupported(format!(
+                    "vector_search: {option} is not supported"
+                )));
             }
         }
         let (column, name, data_type) = self.column()?;
         let vector = matches!(&data_type, DataType::List(element) if element.data_type() == &DataType::Float32);
         if !vector {
-            return Err(Error::invalid_input(format!("column {name} is no vector: {data_type}")));
+            return Err(Error::invalid_input(format!(
+                "column {name} is no vector: {data_type}"
+            )));
         }
         let query = constant_vector(self.arguments.required("query")?)?;
         let metric = self.metric(column)?;
-        let mode: SearchMode = self.arguments.text("recall")?.map(|text| text.parse()).transpose()?.unwrap_or_default();
+        let mode: SearchMode = self
+            .arguments
+            .text("recall")?
+            .map(|text| text.parse())
+            .transpose()?
+            .unwrap_or_default();
         let ef = self.arguments.integer("ef_search")?;
         let ef = match ef.map(usize::try_from) {
             None => None,
@@ -204,9 +261,19 @@ impl Search<'_> {
         let conjuncts = match self.filter(context)? {
             None => Vec::new(),
             Some(Filter::Pushed(conjuncts)) => conjuncts,
-            Some(Filter::Planned(predicate)) => return self.plan_exhaustive(&name, query, k, metric, *predicate),
+            Some(Filter::Planned(predicate)) => {
+                return self.plan_exhaustive(&name, query, k, metric, *predicate);
+            }
         };
-        let search = VectorSearch { column, query, k, metric, ef, mode, nulls: NullDistance::Drop };
+        let search = VectorSearch {
+            column,
+            query,
+            k,
+            metric,
+            ef,
+            mode,
+            nulls: NullDistance::Drop,
+        };
         self.scan(SearchRequest::Vector(search), conjuncts, k)
     }
 
@@ -227,11 +294,22 @@ impl Search<'_> {
         predicate: Expr,
     ) -> Result<LogicalPlan> {
         let kind = DistanceKind::of_metric(metric);
-        let provider = TableScanProvider::with_row_ids(self.provider.session(), self.table)?;
-        let ties = row_id::ORDER.iter().map(|name| col(*name).sort(true, false));
-        let columns: Vec<Expr> =
-            self.provider.columns().fields().iter().map(|f| Expr::from((None, f))).collect();
-        let measure = distance(kind, Expr::from(datafusion::common::Column::from_name(column)), vector_literal(query));
+        let provider = TableScanProvider::with_row_ids(self.table)?;
+        let ties = row_id::ORDER
+            .iter()
+            .map(|name| col(*name).sort(true, false));
+        let columns: Vec<Expr> = self
+            .provider
+            .columns()
+            .fields()
+            .iter()
+            .map(|f| Expr::from((None, f)))
+            .collect();
+        let measure = distance(
+            kind,
+            Expr::from(datafusion::common::Column::from_name(column)),
+            vector_literal(query),
+        );
         let build = || {
             let mut measured = columns.clone();
             measured.extend(row_id::ORDER.iter().map(|name| col(*name)));
@@ -240,14 +318,18 @@ impl Search<'_> {
             result.push(col(row_id::DISTANCE));
             let mut order = vec![col(row_id::DISTANCE).sort(true, false)];
             order.extend(ties);
-            LogicalPlanBuilder::scan(self.function.name(), provider_as_source(Arc::new(provider)), None)?
-                .filter(predicate)?
-                .project(measured)?
-                .filter(col(row_id::DISTANCE).is_not_null())?
-                .sort(order)?
-                .limit(0, Some(k))?
-                .project(result)?
-                .build()
+            LogicalPlanBuilder::scan(
+                self.function.name(),
+                provider_as_source(Arc::new(provider)),
+                None,
+            )?
+            .filter(predicate)?
+            .project(measured)?
+            .filter(col(row_id::DISTANCE).is_not_null())?
+            .sort(order)?
+            .limit(0, Some(k))?
+            .project(result)?
+            .build()
         };
         build().map_err(super::explain_error)
     }
@@ -255,12 +337,23 @@ impl Search<'_> {
     fn plan_text(&self, k: usize, context: &mut dyn RelationPlannerContext) -> Result<LogicalPlan> {
         let (column, name, data_type) = self.column()?;
         if data_type != DataType::Utf8 {
-            return Err(Error::invalid_input(format!("column {name} is no text: {data_type}")));
+            return Err(Error::invalid_input(format!(
+                "column {name} is no text: {data_type}"
+            )));
         }
-        let all = match self.arguments.text("operator")?.map(|text| text.to_lowercase()).as_deref() {
+        let all = match self
+            .arguments
+            .text("operator")?
+            .map(|text| text.to_lowercase())
+            .as_deref()
+        {
             None | Some("or") => false,
             Some("and") => true,
-            Some(other) => return Err(Error::invalid_input(format!("operator '{other}' (known: or, and)"))),
+            Some(other) => {
+                return Err(Error::invalid_input(format!(
+                    "operator '{other}' (known: or, and)"
+                )));
+            }
         };
         let query = self.arguments.required_text("query")?;
         let analyzer = self.arguments.text("analyzer")?;
@@ -268,29 +361,54 @@ impl Search<'_> {
             None => Vec::new(),
             Some(Filter::Pushed(conjuncts)) => conjuncts,
             Some(Filter::Planned(predicate)) => {
-                return Err(Error::unsupported(format!("bm25_search with the filter {predicate}")));
+                return Err(Error::unsupported(format!(
+                    "bm25_search with the filter {predicate}"
+                )));
             }
         };
-        self.scan(SearchRequest::Text(TextSearch { column, query, k, all, analyzer }), conjuncts, k)
+        self.scan(
+            SearchRequest::Text(TextSearch {
+                column,
+                query,
+                k,
+                all,
+                analyzer,
+            }),
+            conjuncts,
+            k,
+        )
     }
 
-    fn scan(&self, search: SearchRequest, conjuncts: Vec<Predicate>, k: usize) -> Result<LogicalPlan> {
+    fn scan(
+        &self,
+        search: SearchRequest,
+        conjuncts: Vec<Predicate>,
+        k: usize,
+    ) -> Result<LogicalPlan> {
         let provider = self.provider.searching(search, conjuncts)?;
         let build = || {
-            LogicalPlanBuilder::scan(self.function.name(), provider_as_source(Arc::new(provider)), None)?
-                .limit(0, Some(k))?
-                .build()
+            LogicalPlanBuilder::scan(
+                self.function.name(),
+                provider_as_source(Arc::new(provider)),
+                None,
+            )?
+            .limit(0, Some(k))?
+            .build()
         };
         build().map_err(super::explain_error)
     }
 
     fn filter(&self, context: &mut dyn RelationPlannerContext) -> Result<Option<Filter>> {
-        let Some(text) = self.arguments.text("filter")? else { return Ok(None) };
+        let Some(text) = self.arguments.text("filter")? else {
+            return Ok(None);
+        };
         let parsed = parse_expression(&text).map_err(|error| error.with("filter", &text))?;
         let columns = self.provider.columns();
         let schema = DFSchema::try_from_qualified_schema(self.function.name(), &columns)
             .map_err(super::explain_error)?;
-        let predicate = context.sql_to_expr(parsed, &schema).map_err(super::explain_error)?;
+        let predicate = context
+            .sql_to_expr(parsed, &schema)
+            .map_err(super::explain_error)?;
         match conjuncts_of(&predicate, &schema, self.provider)? {
             Some(conjuncts) => Ok(Some(Filter::Pushed(conjuncts))),
             None => Ok(Some(Filter::Planned(Box::new(predicate)))),
@@ -315,7 +433,12 @@ fn constant_vector(value: &ast::Expr) -> Result<Vec<f32>> {
             _ => Err(wrong()),
         },
         ast::Expr::Array(array) => {
-            let elements = array.elem.iter().map(number).collect::<Option<Vec<f32>>>().ok_or_else(wrong)?;
+            let elements = array
+                .elem
+                .iter()
+                .map(number)
+                .collect::<Option<Vec<f32>>>()
+                .ok_or_else(wrong)?;
             match elements.iter().all(|x| x.is_finite()) {
                 true if !elements.is_empty() => Ok(elements),
                 true => Err(wrong()),
@@ -323,13 +446,17 @@ fn constant_vector(value: &ast::Expr) -> Result<Vec<f32>> {
             }
         }
         ast::Expr::Cast { expr, .. } | ast::Expr::Nested(expr) => constant_vector(expr),
-        ast::Expr::Function(call) if call.name.to_string().trim_matches('"') == TO_VECTOR => match &call.args {
-            ast::FunctionArguments::List(list) => match list.args.first() {
-                Some(ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(inner))) => constant_vector(inner),
+        ast::Expr::Function(call) if call.name.to_string().trim_matches('"') == TO_VECTOR => {
+            match &call.args {
+                ast::FunctionArguments::List(list) => match list.args.first() {
+                    Some(ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(inner))) => {
+                        constant_vector(inner)
+                    }
+                    _ => Err(wrong()),
+                },
                 _ => Err(wrong()),
-            },
-            _ => Err(wrong()),
-        },
+            }
+        }
         _ => Err(wrong()),
     }
 }
@@ -340,7 +467,10 @@ fn number(value: &ast::Expr) -> Option<f32> {
             ast::Expr::Value(inner) => inner.value.clone().into_string()?.parse().ok(),
             other => number(other),
         },
-        ast::Expr::UnaryOp { op: UnaryOperator::Plus, expr } => number(expr),
+        ast::Expr::UnaryOp {
+            op: UnaryOperator::Plus,
+            expr,
+        } => number(expr),
         other => Arguments::scalar_text(other)?.parse().ok(),
     }
 }

@@ -10,12 +10,11 @@ use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::ast::ObjectName;
 use tokio::sync::Mutex;
 
+use crate::catalog::TableRef;
 use crate::error::{Error, ErrorKind, Result};
-use crate::session::Session;
 use crate::sql::parse::name_parts;
 use crate::sql::scan::TableScanProvider;
-use crate::table::Table;
-use crate::catalog::TableRef;
+use crate::table::{Environment, Table};
 
 /// The namespace of one-part names.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -27,19 +26,27 @@ pub(crate) const TARGET_NAME: &str = "\u{1}target";
 pub(super) const CATALOG_NAME: &str = "\u{1}warehouse";
 
 /// The table that parts of a name mean: a location if the only part holds a slash.
-pub(crate) fn table_ref(session: &Session, parts: &[String]) -> Result<TableRef> {
+pub(crate) fn table_ref(environment: &Environment, parts: &[String]) -> Result<TableRef> {
     match parts {
         [] => Err(Error::invalid_input("empty table name")),
-        [single] if single.contains('/') => Ok(TableRef::Location(session.environment().storage().resolve(single)?)),
-        [name] => Ok(TableRef::Name { namespace: vec![DEFAULT_NAMESPACE.to_string()], name: name.clone() }),
-        [namespace @ .., name] => Ok(TableRef::Name { namespace: namespace.to_vec(), name: name.clone() }),
+        [single] if single.contains('/') => {
+            Ok(TableRef::Location(environment.storage().resolve(single)?))
+        }
+        [name] => Ok(TableRef::Name {
+            namespace: vec![DEFAULT_NAMESPACE.to_string()],
+            name: name.clone(),
+        }),
+        [namespace @ .., name] => Ok(TableRef::Name {
+            namespace: namespace.to_vec(),
+            name: name.clone(),
+        }),
     }
 }
 
 /// Loads tables for one statement.
 #[derive(Clone)]
 pub(crate) struct StatementTables {
-    session: Session,
+    environment: Environment,
     loaded: Arc<Mutex<Vec<(TableRef, Table)>>>,
     target: Option<Table>,
 }
@@ -52,19 +59,18 @@ impl fmt::Debug for StatementTables {
 
 impl StatementTables {
     /// Nothing is loaded yet.
-    pub(crate) fn new(session: Session) -> StatementTables {
-        StatementTables { session, loaded: Arc::default(), target: None }
+    pub(crate) fn new(environment: &Environment) -> StatementTables {
+        StatementTables {
+            environment: environment.clone(),
+            loaded: Arc::default(),
+            target: None,
+        }
     }
 
     /// Declares the target of a row-level statement.
     pub(crate) fn with_target(mut self, target: Table) -> StatementTables {
         self.target = Some(target);
         self
-    }
-
-    /// The session.
-    pub(crate) fn session(&self) -> &Session {
-        &self.session
     }
 
     /// The table of a name in a statement.
@@ -74,13 +80,18 @@ impl StatementTables {
 
     /// The table that the parts of a name mean. Errors: NotFound names it.
     pub(crate) async fn get(&self, parts: &[String]) -> Result<Table> {
-        let wanted = table_ref(&self.session, parts)?;
+        let wanted = table_ref(&self.environment, parts)?;
         let mut loaded = self.loaded.lock().await;
         if let Some((_, table)) = loaded.iter().find(|(known, _)| *known == wanted) {
             return Ok(table.clone());
         }
-        let fresh = self.session.table(&wanted).await.map_err(|error| named_error(error, parts))?;
-        let table = match loaded.iter().find(|(_, table)| table.location() == fresh.location()) {
+        let fresh = Table::load(&self.environment, &wanted)
+            .await
+            .map_err(|error| named_error(error, parts))?;
+        let table = match loaded
+            .iter()
+            .find(|(_, table)| table.location() == fresh.location())
+        {
             Some((_, pinned)) => pinned.clone(),
             None => fresh,
         };
@@ -92,23 +103,29 @@ impl StatementTables {
         if let ([name], Some(target)) = (parts, &self.target)
             && name == TARGET_NAME
         {
-            return Ok(Arc::new(TableScanProvider::with_row_ids(&self.session, target)?));
+            return Ok(Arc::new(TableScanProvider::with_row_ids(target)?));
         }
         let table = self.get(parts).await?;
-        Ok(Arc::new(TableScanProvider::new(&self.session, &table).await?))
+        Ok(Arc::new(TableScanProvider::new(&table).await?))
     }
 }
 
 /// A missing table is named as the statement spells it.
 fn named_error(error: Error, parts: &[String]) -> Error {
     match error.kind() {
-        ErrorKind::NotFound => Error::not_found(format!("table {} does not exist", parts.join("."))).caused_by(error),
+        ErrorKind::NotFound => {
+            Error::not_found(format!("table {} does not exist", parts.join("."))).caused_by(error)
+        }
         _ => error,
     }
 }
 
 impl CatalogProviderList for StatementTables {
-    fn register_catalog(&self, _: String, _: Arc<dyn CatalogProvider>) -> Option<Arc<dyn CatalogProvider>> {
+    fn register_catalog(
+        &self,
+        _: String,
+        _: Arc<dyn CatalogProvider>,
+    ) -> Option<Arc<dyn CatalogProvider>> {
         None
     }
 
@@ -117,8 +134,15 @@ impl CatalogProviderList for StatementTables {
     }
 
     fn catalog(&self, name: &str) -> Option<Arc<dyn CatalogProvider>> {
-        let prefix = if name == CATALOG_NAME { Vec::new() } else { vec![name.to_string()] };
-        Some(Arc::new(Namespace { tables: self.clone(), prefix }))
+        let prefix = if name == CATALOG_NAME {
+            Vec::new()
+        } else {
+            vec![name.to_string()]
+        };
+        Some(Arc::new(Namespace {
+            tables: self.clone(),
+            prefix,
+        }))
     }
 }
 
@@ -137,7 +161,10 @@ impl CatalogProvider for Namespace {
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
         let mut prefix = self.prefix.clone();
         prefix.push(name.to_string());
-        Some(Arc::new(Namespace { tables: self.tables.clone(), prefix }))
+        Some(Arc::new(Namespace {
+            tables: self.tables.clone(),
+            prefix,
+        }))
     }
 }
 

@@ -3,8 +3,6 @@
 
 mod nearest;
 mod postgres;
-#[cfg(test)]
-mod tests;
 mod values;
 
 pub(crate) use nearest::NearestRule;

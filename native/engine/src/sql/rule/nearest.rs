@@ -28,18 +28,37 @@ impl OptimizerRule for NearestRule {
         Some(ApplyOrder::TopDown)
     }
 
-    fn rewrite(&self, plan: LogicalPlan, _: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        let LogicalPlan::Sort(Sort { expr, input, fetch: Some(k) }) = &plan else {
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        _: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        let LogicalPlan::Sort(Sort {
+            expr,
+            input,
+            fetch: Some(k),
+        }) = &plan
+        else {
             return Ok(Transformed::no(plan));
         };
-        let [key] = expr.as_slice() else { return Ok(Transformed::no(plan)) };
+        let [key] = expr.as_slice() else {
+            return Ok(Transformed::no(plan));
+        };
         if !key.asc || !(1..=MAX_K).contains(k) {
             return Ok(Transformed::no(plan));
         }
-        let nulls = if key.nulls_first { NullDistance::First } else { NullDistance::Last };
+        let nulls = if key.nulls_first {
+            NullDistance::First
+        } else {
+            NullDistance::Last
+        };
         match replace_scan(input, key.expr.clone(), *k, nulls)? {
             Some(input) => {
-                let sort = Sort { expr: expr.clone(), input: Arc::new(input), fetch: Some(*k) };
+                let sort = Sort {
+                    expr: expr.clone(),
+                    input: Arc::new(input),
+                    fetch: Some(*k),
+                };
                 Ok(Transformed::yes(LogicalPlan::Sort(sort)))
             }
             None => Ok(Transformed::no(plan)),
@@ -48,20 +67,34 @@ impl OptimizerRule for NearestRule {
 }
 
 /// The plan with its scan replaced; `key` is the sort key in terms of the plan's output.
-fn replace_scan(plan: &LogicalPlan, key: Expr, k: usize, nulls: NullDistance) -> Result<Option<LogicalPlan>> {
+fn replace_scan(
+    plan: &LogicalPlan,
+    key: Expr,
+    k: usize,
+    nulls: NullDistance,
+) -> Result<Option<LogicalPlan>> {
     match plan {
         LogicalPlan::Projection(projection) => {
             let key = through_projection(key, projection)?;
-            let Some(input) = replace_scan(&projection.input, key, k, nulls)? else { return Ok(None) };
+            let Some(input) = replace_scan(&projection.input, key, k, nulls)? else {
+                return Ok(None);
+            };
             let projection = Projection::try_new(projection.expr.clone(), Arc::new(input))?;
             Ok(Some(LogicalPlan::Projection(projection)))
         }
         LogicalPlan::SubqueryAlias(alias) => {
             let key = through_alias(key, alias)?;
-            let Some(input) = replace_scan(&alias.input, key, k, nulls)? else { return Ok(None) };
-            Ok(Some(LogicalPlan::SubqueryAlias(SubqueryAlias::try_new(Arc::new(input), alias.alias.clone())?)))
+            let Some(input) = replace_scan(&alias.input, key, k, nulls)? else {
+                return Ok(None);
+            };
+            Ok(Some(LogicalPlan::SubqueryAlias(SubqueryAlias::try_new(
+                Arc::new(input),
+                alias.alias.clone(),
+            )?)))
         }
-        LogicalPlan::TableScan(scan) => Ok(nearest_scan(scan, &key, k, nulls)?.map(LogicalPlan::TableScan)),
+        LogicalPlan::TableScan(scan) => {
+            Ok(nearest_scan(scan, &key, k, nulls)?.map(LogicalPlan::TableScan))
+        }
         _ => Ok(None),
     }
 }
@@ -69,7 +102,9 @@ fn replace_scan(plan: &LogicalPlan, key: Expr, k: usize, nulls: NullDistance) ->
 /// The sort key in terms of the projection's input.
 fn through_projection(key: Expr, projection: &Projection) -> Result<Expr> {
     let replaced = key.transform_up(|node| {
-        let Expr::Column(column) = &node else { return Ok(Transformed::no(node)) };
+        let Expr::Column(column) = &node else {
+            return Ok(Transformed::no(node));
+        };
         let source = projection
             .schema
             .maybe_index_of_column(column)
@@ -82,7 +117,9 @@ fn through_projection(key: Expr, projection: &Projection) -> Result<Expr> {
 
 fn through_alias(key: Expr, alias: &SubqueryAlias) -> Result<Expr> {
     let replaced = key.transform_up(|node| {
-        let Expr::Column(column) = &node else { return Ok(Transformed::no(node)) };
+        let Expr::Column(column) = &node else {
+            return Ok(Transformed::no(node));
+        };
         let source = alias.schema.maybe_index_of_column(column).map(|index| {
             let (qualifier, field) = alias.input.schema().qualified_field(index);
             Expr::Column(Column::new(qualifier.cloned(), field.name()))
@@ -92,18 +129,34 @@ fn through_alias(key: Expr, alias: &SubqueryAlias) -> Result<Expr> {
     Ok(replaced.data)
 }
 
-fn nearest_scan(scan: &TableScan, key: &Expr, k: usize, nulls: NullDistance) -> Result<Option<TableScan>> {
+fn nearest_scan(
+    scan: &TableScan,
+    key: &Expr,
+    k: usize,
+    nulls: NullDistance,
+) -> Result<Option<TableScan>> {
     let key = match key {
         Expr::ScalarFunction(call) if is_canonical(key) => call.args.first(),
         other => Some(other),
     };
-    let Some((kind, Expr::Column(column), query)) = key.and_then(distance_call) else { return Ok(None) };
-    let (Some(metric), Some(query)) = (kind.metric(), scalar_vector(query)?) else { return Ok(None) };
+    let Some((kind, Expr::Column(column), query)) = key.and_then(distance_call) else {
+        return Ok(None);
+    };
+    let (Some(metric), Some(query)) = (kind.metric(), scalar_vector(query)?) else {
+        return Ok(None);
+    };
     if scan.fetch.is_some() {
         return Ok(None);
     }
     let provider = source_as_provider(&scan.source)?;
-    let Some(provider) = provider.downcast_ref::<TableScanProvider>() else { return Ok(None) };
-    let Some(nearest) = provider.nearest(&column.name, query, metric, k, nulls) else { return Ok(None) };
-    Ok(Some(TableScan { source: provider_as_source(Arc::new(nearest)), ..scan.clone() }))
+    let Some(provider) = provider.downcast_ref::<TableScanProvider>() else {
+        return Ok(None);
+    };
+    let Some(nearest) = provider.nearest(&column.name, query, metric, k, nulls) else {
+        return Ok(None);
+    };
+    Ok(Some(TableScan {
+        source: provider_as_source(Arc::new(nearest)),
+        ..scan.clone()
+    }))
 }

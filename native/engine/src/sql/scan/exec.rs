@@ -20,8 +20,7 @@ use datafusion::physical_plan::{
 use futures::{StreamExt, TryStreamExt};
 
 use crate::error::{Error, Result};
-use crate::session::Session;
-use crate::table::{ScanPlan, ScanReport, Split, Table};
+use crate::table::{Environment, ScanPlan, ScanReport, Split, Table};
 
 /// Splits that a partition opens ahead of the one it reads.
 const OPEN_AHEAD: usize = 2;
@@ -35,7 +34,7 @@ pub(super) struct ScanOutput {
 
 /// The scan of one table.
 pub(super) struct ScanExec {
-    session: Session,
+    environment: Environment,
     table_name: String,
     partitions: Vec<Vec<Split>>,
     output: ScanOutput,
@@ -47,7 +46,6 @@ pub(super) struct ScanExec {
 
 impl ScanExec {
     pub(super) fn new(
-        session: &Session,
         table: &Table,
         plan: ScanPlan,
         output: ScanOutput,
@@ -63,7 +61,7 @@ impl ScanExec {
             Boundedness::Bounded,
         );
         ScanExec {
-            session: session.clone(),
+            environment: table.environment().clone(),
             table_name: table.name(),
             partitions,
             output,
@@ -78,8 +76,9 @@ impl ScanExec {
 /// Splits over at most `count` partitions, the largest first to the emptiest; at least one partition.
 fn spread(mut splits: Vec<Split>, count: usize) -> Vec<Vec<Split>> {
     splits.sort_by_key(|split| std::cmp::Reverse(split.size_bytes()));
-    let mut partitions: Vec<(u64, Vec<Split>)> =
-        (0..count.min(splits.len()).max(1)).map(|_| (0, Vec::new())).collect();
+    let mut partitions: Vec<(u64, Vec<Split>)> = (0..count.min(splits.len()).max(1))
+        .map(|_| (0, Vec::new()))
+        .collect();
     for split in splits {
         if let Some((bytes, emptiest)) = partitions.iter_mut().min_by_key(|(bytes, _)| *bytes) {
             *bytes += split.size_bytes().max(1);
@@ -91,9 +90,18 @@ fn spread(mut splits: Vec<Split>, count: usize) -> Vec<Vec<Split>> {
 
 /// The first columns of a batch under another schema, which may differ in metadata only.
 pub(super) fn narrow(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
-    let columns = batch.columns().iter().take(schema.fields().len()).cloned().collect();
+    let columns = batch
+        .columns()
+        .iter()
+        .take(schema.fields().len())
+        .cloned()
+        .collect();
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
+    Ok(RecordBatch::try_new_with_options(
+        Arc::clone(schema),
+        columns,
+        &options,
+    )?)
 }
 
 impl fmt::Debug for ScanExec {
@@ -105,7 +113,11 @@ impl fmt::Debug for ScanExec {
 /// The report as EXPLAIN shows it.
 pub(super) fn write_report(f: &mut fmt::Formatter<'_>, report: &ScanReport) -> fmt::Result {
     let pruned = report.files_pruned_by_statistics + report.files_pruned_by_index;
-    write!(f, ", files_scanned={}, {report}", report.files_total.saturating_sub(pruned))?;
+    write!(
+        f,
+        ", files_scanned={}, {report}",
+        report.files_total.saturating_sub(pruned)
+    )?;
     for warning in &report.warnings {
         write!(f, ", warning={warning}")?;
     }
@@ -115,8 +127,18 @@ pub(super) fn write_report(f: &mut fmt::Formatter<'_>, report: &ScanReport) -> f
 impl DisplayAs for ScanExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ScanExec: table={}", self.table_name)?;
-        let columns: Vec<&str> = self.output.schema.fields().iter().map(|field| field.name().as_str()).collect();
-        write!(f, ", columns=[{}]", columns.join(", ").replace('\u{1}', "_"))?;
+        let columns: Vec<&str> = self
+            .output
+            .schema
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .collect();
+        write!(
+            f,
+            ", columns=[{}]",
+            columns.join(", ").replace('\u{1}', "_")
+        )?;
         if !self.output.filters.is_empty() {
             write!(f, ", filter=[{}]", self.output.filters.join(" AND "))?;
         }
@@ -154,20 +176,25 @@ impl ExecutionPlan for ScanExec {
     fn partition_statistics(&self, partition: Option<usize>) -> PlanResult<Arc<Statistics>> {
         let mut statistics = Statistics::new_unknown(&self.output.schema);
         if partition.is_none() {
-            statistics.num_rows =
-                usize::try_from(self.row_count).map(Precision::Inexact).unwrap_or(Precision::Absent);
+            statistics.num_rows = usize::try_from(self.row_count)
+                .map(Precision::Inexact)
+                .unwrap_or(Precision::Absent);
         }
         Ok(Arc::new(statistics))
     }
 
-    fn execute(&self, partition: usize, _: Arc<TaskContext>) -> PlanResult<SendableRecordBatchStream> {
+    fn execute(
+        &self,
+        partition: usize,
+        _: Arc<TaskContext>,
+    ) -> PlanResult<SendableRecordBatchStream> {
         let splits = self
             .partitions
             .get(partition)
             .cloned()
             .ok_or_else(|| Error::internal(format!("the scan has no partition {partition}")))?;
         let metrics = BaselineMetrics::new(&self.metrics, partition);
-        let environment = self.session.environment().clone();
+        let environment = self.environment.clone();
         let schema = Arc::clone(&self.output.schema);
         let narrow_to = Arc::clone(&schema);
         let rows = futures::stream::iter(splits)
@@ -182,6 +209,8 @@ impl ExecutionPlan for ScanExec {
                 metrics.record_output(batch.num_rows());
                 Ok(batch)
             });
-        Ok(make_cooperative(Box::pin(RecordBatchStreamAdapter::new(schema, rows))))
+        Ok(make_cooperative(Box::pin(RecordBatchStreamAdapter::new(
+            schema, rows,
+        ))))
     }
 }

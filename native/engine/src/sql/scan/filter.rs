@@ -28,10 +28,12 @@ pub(super) fn predicate_of(expression: &Expr, columns: &dyn Columns) -> Option<P
         Expr::Literal(ScalarValue::Boolean(value), _) => Some(Predicate::Constant(*value)),
         Expr::Column(_) => truth(expression, columns),
         Expr::Not(inner) => Some(Predicate::Not(Box::new(predicate_of(inner, columns)?))),
-        Expr::IsNull(inner) => Some(Predicate::IsNull { column: column_of(inner, columns)?.0 }),
-        Expr::IsNotNull(inner) => {
-            Some(Predicate::Not(Box::new(Predicate::IsNull { column: column_of(inner, columns)?.0 })))
-        }
+        Expr::IsNull(inner) => Some(Predicate::IsNull {
+            column: column_of(inner, columns)?.0,
+        }),
+        Expr::IsNotNull(inner) => Some(Predicate::Not(Box::new(Predicate::IsNull {
+            column: column_of(inner, columns)?.0,
+        }))),
         Expr::IsTrue(inner) => null_safe(inner, Some(true), columns),
         Expr::IsFalse(inner) => null_safe(inner, Some(false), columns),
         Expr::IsUnknown(inner) => null_safe(inner, None, columns),
@@ -43,7 +45,11 @@ pub(super) fn predicate_of(expression: &Expr, columns: &dyn Columns) -> Option<P
             let low = compare(&between.expr, CompareOp::GtEq, &between.low, columns)?;
             let high = compare(&between.expr, CompareOp::LtEq, &between.high, columns)?;
             let both = Predicate::And(vec![low, high]);
-            Some(if between.negated { Predicate::Not(Box::new(both)) } else { both })
+            Some(if between.negated {
+                Predicate::Not(Box::new(both))
+            } else {
+                both
+            })
         }
         Expr::InList(list) => in_list(list, columns),
         Expr::Like(like) => like_predicate(like, columns),
@@ -58,7 +64,9 @@ pub(crate) fn conjuncts_of(
     schema: &DFSchema,
     provider: &TableScanProvider,
 ) -> Result<Option<Vec<Predicate>>> {
-    let context = SimplifyContext::builder().with_schema(Arc::new(schema.clone())).build();
+    let context = SimplifyContext::builder()
+        .with_schema(Arc::new(schema.clone()))
+        .build();
     let simplifier = ExprSimplifier::new(context);
     let simplify = || {
         let coerced = simplifier.coerce(filter.clone(), schema)?;
@@ -67,7 +75,10 @@ pub(crate) fn conjuncts_of(
     };
     let simplified = simplify().map_err(explain_error)?;
     let conjuncts = datafusion::logical_expr::utils::split_conjunction_owned(simplified);
-    Ok(conjuncts.iter().map(|conjunct| predicate_of(conjunct, provider)).collect())
+    Ok(conjuncts
+        .iter()
+        .map(|conjunct| predicate_of(conjunct, provider))
+        .collect())
 }
 
 fn negate(predicate: Option<Predicate>) -> Option<Predicate> {
@@ -78,7 +89,9 @@ fn negate(predicate: Option<Predicate>) -> Option<Predicate> {
 fn column_of<'a>(expression: &Expr, columns: &'a dyn Columns) -> Option<(i32, &'a Field)> {
     match expression {
         Expr::Column(column) => columns.find(&column.name),
-        Expr::ScalarFunction(call) if is_canonical(expression) => column_of(call.args.first()?, columns),
+        Expr::ScalarFunction(call) if is_canonical(expression) => {
+            column_of(call.args.first()?, columns)
+        }
         Expr::Alias(alias) => column_of(&alias.expr, columns),
         _ => None,
     }
@@ -87,7 +100,9 @@ fn column_of<'a>(expression: &Expr, columns: &'a dyn Columns) -> Option<(i32, &'
 /// A column behind a cast that widens without changing any value, so that comparing before and after is the same.
 fn widened_column<'a>(expression: &Expr, columns: &'a dyn Columns) -> Option<(i32, &'a Field)> {
     match expression {
-        Expr::ScalarFunction(call) if is_canonical(expression) => widened_column(call.args.first()?, columns),
+        Expr::ScalarFunction(call) if is_canonical(expression) => {
+            widened_column(call.args.first()?, columns)
+        }
         Expr::Cast(cast) => {
             let (id, field) = column_of(&cast.expr, columns)?;
             widens(field.data_type(), cast.field.data_type()).then_some((id, field))
@@ -119,7 +134,11 @@ fn literal_of(expression: &Expr) -> Option<&ScalarValue> {
 fn truth(expression: &Expr, columns: &dyn Columns) -> Option<Predicate> {
     let (column, field) = column_of(expression, columns)?;
     let value = value_for(field, &ScalarValue::Boolean(Some(true)))?;
-    Some(Predicate::Compare { column, op: CompareOp::Eq, value })
+    Some(Predicate::Compare {
+        column,
+        op: CompareOp::Eq,
+        value,
+    })
 }
 
 fn null_safe(expression: &Expr, truth: Option<bool>, columns: &dyn Columns) -> Option<Predicate> {
@@ -133,7 +152,12 @@ fn null_safe(expression: &Expr, truth: Option<bool>, columns: &dyn Columns) -> O
 
 fn binary_predicate(binary: &BinaryExpr, columns: &dyn Columns) -> Option<Predicate> {
     let BinaryExpr { left, op, right } = binary;
-    let both = || Some(vec![predicate_of(left, columns)?, predicate_of(right, columns)?]);
+    let both = || {
+        Some(vec![
+            predicate_of(left, columns)?,
+            predicate_of(right, columns)?,
+        ])
+    };
     let op = match op {
         Operator::And => return both().map(Predicate::And),
         Operator::Or => return both().map(Predicate::Or),
@@ -160,10 +184,19 @@ fn swap(op: CompareOp) -> CompareOp {
     }
 }
 
-fn compare(column: &Expr, op: CompareOp, literal: &Expr, columns: &dyn Columns) -> Option<Predicate> {
+fn compare(
+    column: &Expr,
+    op: CompareOp,
+    literal: &Expr,
+    columns: &dyn Columns,
+) -> Option<Predicate> {
     let literal = literal_of(literal)?;
     let (column, field) = widened_column(column, columns)?;
-    Some(Predicate::Compare { column, op, value: value_for(field, literal)? })
+    Some(Predicate::Compare {
+        column,
+        op,
+        value: value_for(field, literal)?,
+    })
 }
 
 fn null_safe_eq(left: &Expr, right: &Expr, columns: &dyn Columns) -> Option<Predicate> {
@@ -176,7 +209,10 @@ fn null_safe_eq(left: &Expr, right: &Expr, columns: &dyn Columns) -> Option<Pred
     if literal.is_null() {
         return Some(Predicate::IsNull { column });
     }
-    Some(Predicate::NullSafeEq { column, value: Some(value_for(field, literal)?) })
+    Some(Predicate::NullSafeEq {
+        column,
+        value: Some(value_for(field, literal)?),
+    })
 }
 
 fn in_list(list: &InList, columns: &dyn Columns) -> Option<Predicate> {
@@ -191,8 +227,16 @@ fn in_list(list: &InList, columns: &dyn Columns) -> Option<Predicate> {
             values.push(value_for(field, literal)?);
         }
     }
-    let found = Predicate::In { column, values, has_null };
-    Some(if list.negated { Predicate::Not(Box::new(found)) } else { found })
+    let found = Predicate::In {
+        column,
+        values,
+        has_null,
+    };
+    Some(if list.negated {
+        Predicate::Not(Box::new(found))
+    } else {
+        found
+    })
 }
 
 /// LIKE with wildcards at the ends only.
@@ -202,7 +246,9 @@ fn like_predicate(like: &Like, columns: &dyn Columns) -> Option<Predicate> {
     }
     let (column, field) = column_of(&like.expr, columns)?;
     let pattern = match literal_of(&like.pattern)? {
-        ScalarValue::Utf8(Some(text)) | ScalarValue::LargeUtf8(Some(text)) | ScalarValue::Utf8View(Some(text)) => text,
+        ScalarValue::Utf8(Some(text))
+        | ScalarValue::LargeUtf8(Some(text))
+        | ScalarValue::Utf8View(Some(text)) => text,
         _ => return None,
     };
     if field.data_type() != &DataType::Utf8 || pattern.contains(['_', '\\']) {
@@ -221,12 +267,28 @@ fn like_predicate(like: &Like, columns: &dyn Columns) -> Option<Predicate> {
         (true, true) => MatchOp::Contains,
         (false, false) => {
             let value = value_for(field, &ScalarValue::Utf8(Some(inner.to_string())))?;
-            let same = Predicate::Compare { column, op: CompareOp::Eq, value };
-            return Some(if like.negated { Predicate::Not(Box::new(same)) } else { same });
+            let same = Predicate::Compare {
+                column,
+                op: CompareOp::Eq,
+                value,
+            };
+            return Some(if like.negated {
+                Predicate::Not(Box::new(same))
+            } else {
+                same
+            });
         }
     };
-    let matched = Predicate::Match { column, op, pattern: inner.to_string() };
-    Some(if like.negated { Predicate::Not(Box::new(matched)) } else { matched })
+    let matched = Predicate::Match {
+        column,
+        op,
+        pattern: inner.to_string(),
+    };
+    Some(if like.negated {
+        Predicate::Not(Box::new(matched))
+    } else {
+        matched
+    })
 }
 
 fn call_predicate(call: &ScalarFunction, columns: &dyn Columns) -> Option<Predicate> {
@@ -237,9 +299,21 @@ fn call_predicate(call: &ScalarFunction, columns: &dyn Columns) -> Option<Predic
     };
     match call.func.name() {
         "isnan" if field.data_type().is_floating() => Some(Predicate::IsNan { column }),
-        "starts_with" => Some(Predicate::Match { column, op: MatchOp::StartsWith, pattern: text()? }),
-        "ends_with" => Some(Predicate::Match { column, op: MatchOp::EndsWith, pattern: text()? }),
-        "contains" => Some(Predicate::Match { column, op: MatchOp::Contains, pattern: text()? }),
+        "starts_with" => Some(Predicate::Match {
+            column,
+            op: MatchOp::StartsWith,
+            pattern: text()?,
+        }),
+        "ends_with" => Some(Predicate::Match {
+            column,
+            op: MatchOp::EndsWith,
+            pattern: text()?,
+        }),
+        "contains" => Some(Predicate::Match {
+            column,
+            op: MatchOp::Contains,
+            pattern: text()?,
+        }),
         _ => None,
     }
 }

@@ -32,26 +32,35 @@ pub(super) fn value_for(column: &Field, literal: &ScalarValue) -> Option<Value> 
                 _ => None,
             }
         }
-        (DataType::Utf8, ScalarValue::Utf8(Some(v)) | ScalarValue::LargeUtf8(Some(v)) | ScalarValue::Utf8View(Some(v))) => {
-            Some(Value::String(v.clone()))
-        }
+        (
+            DataType::Utf8,
+            ScalarValue::Utf8(Some(v))
+            | ScalarValue::LargeUtf8(Some(v))
+            | ScalarValue::Utf8View(Some(v)),
+        ) => Some(Value::String(v.clone())),
         (
             DataType::Binary,
-            ScalarValue::Binary(Some(v)) | ScalarValue::LargeBinary(Some(v)) | ScalarValue::BinaryView(Some(v)),
+            ScalarValue::Binary(Some(v))
+            | ScalarValue::LargeBinary(Some(v))
+            | ScalarValue::BinaryView(Some(v)),
         ) => Some(Value::Binary(v.clone())),
-        (DataType::FixedSizeBinary(width), ScalarValue::FixedSizeBinary(literal_width, Some(v))) if width == literal_width => {
-            match is_uuid(column) {
-                true => v.as_slice().try_into().ok().map(Value::Uuid),
-                false => Some(Value::Fixed(v.clone())),
-            }
-        }
+        (
+            DataType::FixedSizeBinary(width),
+            ScalarValue::FixedSizeBinary(literal_width, Some(v)),
+        ) if width == literal_width => match is_uuid(column) {
+            true => v.as_slice().try_into().ok().map(Value::Uuid),
+            false => Some(Value::Fixed(v.clone())),
+        },
         _ => None,
     }
 }
 
 /// Whether a field holds uuids.
 pub(crate) fn is_uuid(field: &Field) -> bool {
-    field.metadata().get(EXTENSION_NAME_KEY).is_some_and(|name| name == UUID_EXTENSION)
+    field
+        .metadata()
+        .get(EXTENSION_NAME_KEY)
+        .is_some_and(|name| name == UUID_EXTENSION)
 }
 
 fn integer(literal: &ScalarValue) -> Option<i128> {
@@ -74,7 +83,10 @@ fn float32(literal: &ScalarValue) -> Option<f32> {
     match literal {
         ScalarValue::Float32(Some(v)) => Some(*v),
         ScalarValue::Float64(Some(v)) => {
-            #[allow(clippy::cast_possible_truncation, reason = "the check behind it tells whether anything was lost")]
+            #[allow(
+                clippy::cast_possible_truncation,
+                reason = "the check behind it tells whether anything was lost"
+            )]
             let narrow = *v as f32;
             (f64::from(narrow) == *v || v.is_nan()).then_some(narrow)
         }
@@ -89,7 +101,11 @@ fn decimal(literal: &ScalarValue, precision: u8, scale: i8) -> Option<Value> {
     };
     let limit = 10i128.checked_pow(u32::from(precision))?;
     let scale = u8::try_from(scale).ok()?;
-    (unscaled.abs() < limit).then_some(Value::Decimal { unscaled, precision, scale })
+    (unscaled.abs() < limit).then_some(Value::Decimal {
+        unscaled,
+        precision,
+        scale,
+    })
 }
 
 /// The unscaled value at another scale, if no digit is lost.
@@ -116,9 +132,15 @@ fn time(literal: &ScalarValue) -> Option<i64> {
 fn timestamp(literal: &ScalarValue) -> Option<(i64, bool)> {
     match literal {
         ScalarValue::TimestampMicrosecond(Some(v), zone) => Some((*v, zone.is_some())),
-        ScalarValue::TimestampNanosecond(Some(v), zone) => (v % 1_000 == 0).then_some((v / 1_000, zone.is_some())),
-        ScalarValue::TimestampMillisecond(Some(v), zone) => Some((v.checked_mul(1_000)?, zone.is_some())),
-        ScalarValue::TimestampSecond(Some(v), zone) => Some((v.checked_mul(1_000_000)?, zone.is_some())),
+        ScalarValue::TimestampNanosecond(Some(v), zone) => {
+            (v % 1_000 == 0).then_some((v / 1_000, zone.is_some()))
+        }
+        ScalarValue::TimestampMillisecond(Some(v), zone) => {
+            Some((v.checked_mul(1_000)?, zone.is_some()))
+        }
+        ScalarValue::TimestampSecond(Some(v), zone) => {
+            Some((v.checked_mul(1_000_000)?, zone.is_some()))
+        }
         _ => None,
     }
 }

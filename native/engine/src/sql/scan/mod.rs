@@ -7,8 +7,6 @@ mod literal;
 mod provider;
 pub(crate) mod row_id;
 mod search;
-#[cfg(test)]
-mod tests;
 
 pub(crate) use filter::conjuncts_of;
 pub(crate) use literal::{EXTENSION_NAME_KEY, UUID_EXTENSION, is_uuid};

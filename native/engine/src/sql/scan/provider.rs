@@ -18,8 +18,9 @@ use super::row_id;
 use super::search::SearchExec;
 use crate::error::{Error, Result};
 use crate::iceberg::predicate::Predicate;
-use crate::session::Session;
-use crate::table::{Metric, NullDistance, ScanRequest, SearchMode, SearchRequest, Table, VectorSearch};
+use crate::table::{
+    Metric, NullDistance, ScanRequest, SearchMode, SearchRequest, Table, VectorSearch,
+};
 
 /// The field metadata that carries a vector column's declared dimension to the rules.
 pub(crate) const DIMENSION_KEY: &str = "benostream.vector.dimension";
@@ -32,13 +33,15 @@ enum Rows {
     /// At least the rows nearest to a query, in no order; the planner sorts them.
     Nearest(VectorSearch),
     /// The best rows of a search in order, with their distance or score.
-    Search { request: SearchRequest, conjuncts: Vec<Predicate> },
+    Search {
+        request: SearchRequest,
+        conjuncts: Vec<Predicate>,
+    },
 }
 
 /// A table inside the planner.
 #[derive(Clone)]
 pub(crate) struct TableScanProvider {
-    session: Session,
     table: Table,
     schema: SchemaRef,
     /// Field ids of the columns of `schema`; a search's own column has none.
@@ -56,41 +59,69 @@ impl fmt::Debug for TableScanProvider {
 
 impl TableScanProvider {
     /// The table's columns, all rows; knows the table's vector indexes.
-    pub(crate) async fn new(session: &Session, table: &Table) -> Result<TableScanProvider> {
-        let mut provider = TableScanProvider::of(session, table)?;
+    pub(crate) async fn new(table: &Table) -> Result<TableScanProvider> {
+        let mut provider = TableScanProvider::of(table)?;
         provider.vector_indexes = vector_indexes(table).await;
         Ok(provider)
     }
 
     /// The table's columns and those of [`row_id`].
-    pub(crate) fn with_row_ids(session: &Session, table: &Table) -> Result<TableScanProvider> {
-        let mut provider = TableScanProvider::of(session, table)?;
+    pub(crate) fn with_row_ids(table: &Table) -> Result<TableScanProvider> {
+        let mut provider = TableScanProvider::of(table)?;
         let mut fields: Vec<FieldRef> = provider.schema.fields().iter().cloned().collect();
-        fields.push(Arc::new(Field::new(row_id::SEQUENCE_NUMBER, DataType::Int64, false)));
+        fields.push(Arc::new(Field::new(
+            row_id::SEQUENCE_NUMBER,
+            DataType::Int64,
+            false,
+        )));
         fields.push(Arc::new(Field::new(row_id::FILE, DataType::Utf8, false)));
-        fields.push(Arc::new(Field::new(row_id::POSITION, DataType::Int64, false)));
+        fields.push(Arc::new(Field::new(
+            row_id::POSITION,
+            DataType::Int64,
+            false,
+        )));
         provider.schema = Arc::new(ArrowSchema::new(fields));
         provider.ids.extend(row_id::ORDER_IDS);
         Ok(provider)
     }
 
-    fn of(session: &Session, table: &Table) -> Result<TableScanProvider> {
+    fn of(table: &Table) -> Result<TableScanProvider> {
         let mut ids = Vec::new();
         let mut fields: Vec<FieldRef> = Vec::new();
-        for (column, field) in table.schema()?.fields.iter().zip(table.arrow_schema().fields()) {
+        for (column, field) in table
+            .schema()?
+            .fields
+            .iter()
+            .zip(table.arrow_schema().fields())
+        {
             ids.push(column.id);
-            fields.push(Arc::new(planner_field(field, table.dimension(field.name())?)));
+            fields.push(Arc::new(planner_field(
+                field,
+                table.dimension(field.name())?,
+            )));
         }
         let schema = Arc::new(ArrowSchema::new(fields));
-        let (session, table) = (session.clone(), table.clone());
-        Ok(TableScanProvider { session, table, schema, ids, vector_indexes: Vec::new(), rows: Rows::Plain })
+        Ok(TableScanProvider {
+            table: table.clone(),
+            schema,
+            ids,
+            vector_indexes: Vec::new(),
+            rows: Rows::Plain,
+        })
     }
 
     /// The best rows of a search; `conjuncts` select before the top k.
-    pub(crate) fn searching(&self, request: SearchRequest, conjuncts: Vec<Predicate>) -> Result<TableScanProvider> {
+    pub(crate) fn searching(
+        &self,
+        request: SearchRequest,
+        conjuncts: Vec<Predicate>,
+    ) -> Result<TableScanProvider> {
         let name = request.value_name();
         if self.schema.field_with_name(name).is_ok() {
-            return Err(Error::invalid_input(format!("table {} has a column {name} itself", self.table.name())));
+            return Err(Error::invalid_input(format!(
+                "table {} has a column {name} itself",
+                self.table.name()
+            )));
         }
         let mut fields: Vec<FieldRef> = self.schema.fields().iter().cloned().collect();
         fields.push(Arc::new(Field::new(name, DataType::Float64, true)));
@@ -110,19 +141,23 @@ impl TableScanProvider {
         nulls: NullDistance,
     ) -> Option<TableScanProvider> {
         let (id, _) = self.find(column)?;
-        let indexed = self.vector_indexes.contains(&(id, metric)) && matches!(self.rows, Rows::Plain);
+        let indexed =
+            self.vector_indexes.contains(&(id, metric)) && matches!(self.rows, Rows::Plain);
         if !indexed || query.is_empty() || !query.iter().all(|x| x.is_finite()) {
             return None;
         }
         let mut provider = self.clone();
         let mode = SearchMode::Balanced;
-        provider.rows = Rows::Nearest(VectorSearch { column: id, query, k, metric, ef: None, mode, nulls });
+        provider.rows = Rows::Nearest(VectorSearch {
+            column: id,
+            query,
+            k,
+            metric,
+            ef: None,
+            mode,
+            nulls,
+        });
         Some(provider)
-    }
-
-    /// The session.
-    pub(crate) fn session(&self) -> &Session {
-        &self.session
     }
 
     /// The columns.
@@ -133,15 +168,26 @@ impl TableScanProvider {
     /// Field id and field of a column. Errors: InvalidInput listing the columns.
     pub(crate) fn column(&self, name: &str) -> Result<(i32, &Field)> {
         self.find(name).ok_or_else(|| {
-            let known: Vec<&str> = self.schema.fields().iter().map(|field| field.name().as_str()).collect();
+            let known: Vec<&str> = self
+                .schema
+                .fields()
+                .iter()
+                .map(|field| field.name().as_str())
+                .collect();
             let table = self.table.name();
-            Error::invalid_input(format!("table {table} has no column {name} (columns: {})", known.join(", ")))
+            Error::invalid_input(format!(
+                "table {table} has no column {name} (columns: {})",
+                known.join(", ")
+            ))
         })
     }
 
     /// The metric of a column's vector index.
     pub(crate) fn vector_metric(&self, column: i32) -> Option<Metric> {
-        self.vector_indexes.iter().find(|(id, _)| *id == column).map(|(_, metric)| *metric)
+        self.vector_indexes
+            .iter()
+            .find(|(id, _)| *id == column)
+            .map(|(_, metric)| *metric)
     }
 
     fn conjuncts(&self, filters: &[Expr]) -> Result<Vec<Predicate>> {
@@ -149,7 +195,9 @@ impl TableScanProvider {
             .iter()
             .map(|filter| {
                 let predicate = predicate_of(filter, self);
-                predicate.ok_or_else(|| Error::internal(format!("filter {filter} was pushed but has no predicate")))
+                predicate.ok_or_else(|| {
+                    Error::internal(format!("filter {filter} was pushed but has no predicate"))
+                })
             })
             .collect()
     }
@@ -158,7 +206,10 @@ impl TableScanProvider {
 impl Columns for TableScanProvider {
     fn find(&self, name: &str) -> Option<(i32, &Field)> {
         let index = self.schema.index_of(name).ok()?;
-        Some((*self.ids.get(index)?, self.schema.fields().get(index)?.as_ref()))
+        Some((
+            *self.ids.get(index)?,
+            self.schema.fields().get(index)?.as_ref(),
+        ))
     }
 }
 
@@ -167,7 +218,11 @@ fn planner_field(field: &Field, dimension: Option<usize>) -> Field {
     let mut metadata = HashMap::new();
     if is_uuid(field) {
         metadata.extend(
-            field.metadata().iter().filter(|(key, _)| key.starts_with("ARROW:")).map(|(k, v)| (k.clone(), v.clone())),
+            field
+                .metadata()
+                .iter()
+                .filter(|(key, _)| key.starts_with("ARROW:"))
+                .map(|(k, v)| (k.clone(), v.clone())),
         );
     }
     if let Some(dimension) = dimension {
@@ -179,12 +234,18 @@ fn planner_field(field: &Field, dimension: Option<usize>) -> Field {
 /// Column and metric of every vector index; an unreadable overlay has none.
 async fn vector_indexes(table: &Table) -> Vec<(i32, Metric)> {
     let view = table.overlay().view().await;
-    let Some(manifest) = &view.manifest else { return Vec::new() };
+    let Some(manifest) = &view.manifest else {
+        return Vec::new();
+    };
     let of = |definition: &crate::index::IndexDefinition| {
         let metric = definition.parameters.get("metric")?.parse().ok()?;
         Some((*definition.columns.first()?, metric))
     };
-    manifest.indexes.iter().filter_map(|entry| of(&entry.definition)).collect()
+    manifest
+        .indexes
+        .iter()
+        .filter_map(|entry| of(&entry.definition))
+        .collect()
 }
 
 #[async_trait]
@@ -197,7 +258,10 @@ impl TableProvider for TableScanProvider {
         TableType::Base
     }
 
-    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> PlanResult<Vec<TableProviderFilterPushDown>> {
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> PlanResult<Vec<TableProviderFilterPushDown>> {
         let decide = |filter: &&Expr| match self.rows {
             // What stands outside a search selects among its results.
             Rows::Search { .. } => TableProviderFilterPushDown::Unsupported,
@@ -220,16 +284,32 @@ impl TableProvider for TableScanProvider {
         };
         let schema = Arc::new(self.schema.project(&wanted)?);
         let partitions = state.config().target_partitions();
-        let ids: Vec<i32> = wanted.iter().filter_map(|index| self.ids.get(*index).copied()).collect();
-        let mut request = ScanRequest { min_splits: partitions, ..ScanRequest::default() };
-        if let Rows::Search { request: search, conjuncts } = &self.rows {
+        let ids: Vec<i32> = wanted
+            .iter()
+            .filter_map(|index| self.ids.get(*index).copied())
+            .collect();
+        let mut request = ScanRequest {
+            min_splits: partitions,
+            ..ScanRequest::default()
+        };
+        if let Rows::Search {
+            request: search,
+            conjuncts,
+        } = &self.rows
+        {
             let mut projection = ids;
             projection.extend(row_id::ORDER_IDS);
             request.projection = Some(projection);
             request.conjuncts = conjuncts.clone();
             request.search = Some(search.clone());
             let plan = self.table.plan_scan(&request).await?;
-            return Ok(Arc::new(SearchExec::new(&self.session, &self.table, plan, schema, search, partitions)));
+            return Ok(Arc::new(SearchExec::new(
+                &self.table,
+                plan,
+                schema,
+                search,
+                partitions,
+            )));
         }
         request.projection = Some(ids);
         request.conjuncts = self.conjuncts(filters)?;
@@ -238,7 +318,16 @@ impl TableProvider for TableScanProvider {
             request.search = Some(SearchRequest::Vector(search.clone()));
         }
         let plan = self.table.plan_scan(&request).await?;
-        let output = ScanOutput { schema, filters: filters.iter().map(ToString::to_string).collect(), limit };
-        Ok(Arc::new(ScanExec::new(&self.session, &self.table, plan, output, partitions)))
+        let output = ScanOutput {
+            schema,
+            filters: filters.iter().map(ToString::to_string).collect(),
+            limit,
+        };
+        Ok(Arc::new(ScanExec::new(
+            &self.table,
+            plan,
+            output,
+            partitions,
+        )))
     }
 }

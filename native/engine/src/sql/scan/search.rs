@@ -23,13 +23,12 @@ use futures::{StreamExt, TryStreamExt};
 use super::exec::write_report;
 use super::row_id;
 use crate::error::{Error, Result};
-use crate::session::Session;
 use crate::sql::function::canonical_array;
-use crate::table::{ScanPlan, SearchRequest, Table};
+use crate::table::{Environment, ScanPlan, SearchRequest, Table};
 
 /// A search over one table; one partition.
 pub(super) struct SearchExec {
-    session: Session,
+    environment: Environment,
     table_name: String,
     plan: ScanPlan,
     schema: SchemaRef,
@@ -41,7 +40,6 @@ pub(super) struct SearchExec {
 
 impl SearchExec {
     pub(super) fn new(
-        session: &Session,
         table: &Table,
         plan: ScanPlan,
         schema: SchemaRef,
@@ -55,7 +53,7 @@ impl SearchExec {
             Boundedness::Bounded,
         );
         SearchExec {
-            session: session.clone(),
+            environment: table.environment().clone(),
             table_name: table.name(),
             plan,
             schema,
@@ -69,20 +67,31 @@ impl SearchExec {
 
 /// The best `k` of the splits' rows, in order.
 fn merge(rows: &RecordBatch, request: &SearchRequest, schema: &SchemaRef) -> Result<RecordBatch> {
-    let value = rows.num_columns().checked_sub(1).ok_or_else(|| Error::internal("a search without columns"))?;
+    let value = rows
+        .num_columns()
+        .checked_sub(1)
+        .ok_or_else(|| Error::internal("a search without columns"))?;
     let first_tie = value
         .checked_sub(row_id::ORDER.len())
         .ok_or_else(|| Error::internal("a search without the columns that break ties"))?;
     let descending = matches!(request, SearchRequest::Text(_));
     let column = |index: usize| -> Result<&ArrayRef> {
-        rows.columns().get(index).ok_or_else(|| Error::internal(format!("a search without column {index}")))
+        rows.columns()
+            .get(index)
+            .ok_or_else(|| Error::internal(format!("a search without column {index}")))
     };
     let mut keys = vec![SortColumn {
         values: canonical_array(column(value)?),
-        options: Some(SortOptions { descending, nulls_first: false }),
+        options: Some(SortOptions {
+            descending,
+            nulls_first: false,
+        }),
     }];
     for tie in first_tie..value {
-        keys.push(SortColumn { values: Arc::clone(column(tie)?), options: None });
+        keys.push(SortColumn {
+            values: Arc::clone(column(tie)?),
+            options: None,
+        });
     }
     let order = lexsort_to_indices(&keys, Some(request.k()))?;
     let mut plain = 0;
@@ -97,7 +106,11 @@ fn merge(rows: &RecordBatch, request: &SearchRequest, schema: &SchemaRef) -> Res
         columns.push(take(column(source)?, &order, None)?);
     }
     let options = RecordBatchOptions::new().with_row_count(Some(order.len()));
-    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
+    Ok(RecordBatch::try_new_with_options(
+        Arc::clone(schema),
+        columns,
+        &options,
+    )?)
 }
 
 impl fmt::Debug for SearchExec {
@@ -112,7 +125,12 @@ impl DisplayAs for SearchExec {
             SearchRequest::Vector(vector) => format!("vector, metric={}", vector.metric),
             SearchRequest::Text(_) => "text".to_string(),
         };
-        write!(f, "SearchExec: table={}, search={what}, k={}", self.table_name, self.request.k())?;
+        write!(
+            f,
+            "SearchExec: table={}, search={what}, k={}",
+            self.table_name,
+            self.request.k()
+        )?;
         write_report(f, &self.plan.report)
     }
 }
@@ -141,17 +159,29 @@ impl ExecutionPlan for SearchExec {
         Some(self.metrics.clone_inner())
     }
 
-    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> PlanResult<SendableRecordBatchStream> {
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> PlanResult<SendableRecordBatchStream> {
         let metrics = BaselineMetrics::new(&self.metrics, partition);
-        let environment = self.session.environment().clone();
-        let (plan, request, concurrency) = (self.plan.clone(), self.request.clone(), self.concurrency);
+        let environment = self.environment.clone();
+        let (plan, request, concurrency) =
+            (self.plan.clone(), self.request.clone(), self.concurrency);
         let schema = Arc::clone(&self.schema);
         let reservation = MemoryConsumer::new("search").register(context.memory_pool());
         let work = async move {
             let mut batches = futures::stream::iter(plan.splits)
                 .map(|split| {
                     let environment = environment.clone();
-                    async move { split.open(&environment).await?.1.try_collect::<Vec<_>>().await }
+                    async move {
+                        split
+                            .open(&environment)
+                            .await?
+                            .1
+                            .try_collect::<Vec<_>>()
+                            .await
+                    }
                 })
                 .buffer_unordered(concurrency);
             let mut parts: Vec<RecordBatch> = Vec::new();
@@ -166,7 +196,8 @@ impl ExecutionPlan for SearchExec {
             metrics.record_output(best.num_rows());
             PlanResult::Ok(best)
         };
-        let stream = RecordBatchStreamAdapter::new(Arc::clone(&self.schema), futures::stream::once(work));
+        let stream =
+            RecordBatchStreamAdapter::new(Arc::clone(&self.schema), futures::stream::once(work));
         Ok(make_cooperative(Box::pin(stream)))
     }
 }

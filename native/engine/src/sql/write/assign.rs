@@ -18,22 +18,34 @@ pub(super) fn assign(value: Expr, from: &DataType, target: &Field, literal: bool
     if allowed && can_cast_types(from, to) {
         return Ok(cast(value, to.clone()));
     }
-    Err(Error::invalid_input(format!("column {} is of type {to} but the value is of type {from}", target.name())))
+    Err(Error::invalid_input(format!(
+        "column {} is of type {to} but the value is of type {from}",
+        target.name()
+    )))
 }
 
 fn is_text(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+    matches!(
+        data_type,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+    )
 }
 
 fn is_binary(data_type: &DataType) -> bool {
     matches!(
         data_type,
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_)
+        DataType::Binary
+            | DataType::LargeBinary
+            | DataType::BinaryView
+            | DataType::FixedSizeBinary(_)
     )
 }
 
 fn is_moment(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Date32 | DataType::Date64 | DataType::Timestamp(..))
+    matches!(
+        data_type,
+        DataType::Date32 | DataType::Date64 | DataType::Timestamp(..)
+    )
 }
 
 fn is_time(data_type: &DataType) -> bool {
@@ -57,7 +69,9 @@ fn assignable(from: &DataType, to: &DataType) -> bool {
         (DataType::Map(a, _), DataType::Map(b, _)) => assignable(a.data_type(), b.data_type()),
         (DataType::Struct(a), DataType::Struct(b)) => {
             a.len() == b.len()
-                && a.iter().zip(b).all(|(a, b)| a.name() == b.name() && assignable(a.data_type(), b.data_type()))
+                && a.iter()
+                    .zip(b)
+                    .all(|(a, b)| a.name() == b.name() && assignable(a.data_type(), b.data_type()))
         }
         _ => false,
     }

@@ -59,7 +59,13 @@ impl Change {
             ChangeKind::Delete | ChangeKind::Update => CommitOperation::RowDelta,
         };
         let messages = vec![writer.finish().await?];
-        self.table.commit(&CommitRequest { operation, messages, base_snapshot }).await?;
+        self.table
+            .commit(&CommitRequest {
+                operation,
+                messages,
+                base_snapshot,
+            })
+            .await?;
         QueryResult::count(rows)
     }
 
@@ -81,7 +87,9 @@ impl Change {
                     let repeated = deleted.add(&batch)?;
                     if repeated {
                         let table = self.table.name();
-                        return Err(Error::invalid_input(format!("a row of table {table} would be updated twice")));
+                        return Err(Error::invalid_input(format!(
+                            "a row of table {table} would be updated twice"
+                        )));
                     }
                     writer.write(&without_row_ids(&batch)?).await?;
                 }
@@ -107,14 +115,16 @@ impl DeletedRows {
     /// Adds the rows that a batch names; true if one was there already.
     fn add(&mut self, batch: &RecordBatch) -> Result<bool> {
         let column = |name: &str| {
-            batch.column_by_name(name).ok_or_else(|| Error::internal("a row-level plan without the rows it means"))
+            batch
+                .column_by_name(name)
+                .ok_or_else(|| Error::internal("a row-level plan without the rows it means"))
         };
         let files = column(row_id::FILE)?.as_string::<i32>();
         let positions = column(row_id::POSITION)?.as_primitive::<Int64Type>();
         let mut repeated = false;
         for (row, position) in positions.values().iter().enumerate() {
-            let position =
-                u64::try_from(*position).map_err(|_| Error::internal(format!("row position {position}")))?;
+            let position = u64::try_from(*position)
+                .map_err(|_| Error::internal(format!("row position {position}")))?;
             let file = files.value(row);
             let rows = match self.files.get_mut(file) {
                 Some(rows) => rows,

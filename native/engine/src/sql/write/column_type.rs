@@ -15,12 +15,14 @@ const UUID_WIDTH: i32 = 16;
 
 /// The field of a column of CREATE TABLE.
 pub(super) fn field_of(column: &ColumnSpec) -> Result<Field> {
-    let data_type = arrow_type(&column.data_type).map_err(|error| error.with("column", &column.name))?;
+    let data_type =
+        arrow_type(&column.data_type).map_err(|error| error.with("column", &column.name))?;
     let field = Field::new(&column.name, data_type, !column.required);
     Ok(match column.data_type {
-        ast::DataType::Uuid => {
-            field.with_metadata(HashMap::from([(EXTENSION_NAME_KEY.to_string(), UUID_EXTENSION.to_string())]))
-        }
+        ast::DataType::Uuid => field.with_metadata(HashMap::from([(
+            EXTENSION_NAME_KEY.to_string(),
+            UUID_EXTENSION.to_string(),
+        )])),
         _ => field,
     })
 }
@@ -34,12 +36,21 @@ fn arrow_type(name: &ast::DataType) -> Result<DataType> {
         Sql::Int(None) | Sql::Integer(None) | Sql::Int4(None) => DataType::Int32,
         Sql::BigInt(None) | Sql::Int8(None) => DataType::Int64,
         Sql::Real | Sql::Float4 => DataType::Float32,
-        Sql::DoublePrecision | Sql::Float8 | Sql::Double(ExactNumberInfo::None) => DataType::Float64,
+        Sql::DoublePrecision | Sql::Float8 | Sql::Double(ExactNumberInfo::None) => {
+            DataType::Float64
+        }
         Sql::Float(ExactNumberInfo::None) => DataType::Float64,
         Sql::Numeric(info) | Sql::Decimal(info) | Sql::Dec(info) => decimal(info)?,
-        Sql::Text | Sql::Varchar(None) | Sql::String(None) | Sql::CharacterVarying(None) => DataType::Utf8,
-        Sql::Varchar(Some(_)) | Sql::CharacterVarying(Some(_)) | Sql::Char(_) | Sql::Character(_) => {
-            return Err(Error::unsupported(format!("column type {name}: lengths are not enforced, use text")));
+        Sql::Text | Sql::Varchar(None) | Sql::String(None) | Sql::CharacterVarying(None) => {
+            DataType::Utf8
+        }
+        Sql::Varchar(Some(_))
+        | Sql::CharacterVarying(Some(_))
+        | Sql::Char(_)
+        | Sql::Character(_) => {
+            return Err(Error::unsupported(format!(
+                "column type {name}: lengths are not enforced, use text"
+            )));
         }
         Sql::Bytea | Sql::Binary(None) | Sql::Varbinary(None) | Sql::Blob(None) => DataType::Binary,
         Sql::Date => DataType::Date32,
@@ -59,12 +70,19 @@ fn arrow_type(name: &ast::DataType) -> Result<DataType> {
                 (_, None) => DataType::List(Arc::new(Field::new("element", element, true))),
             }
         }
-        Sql::Custom(custom, modifiers) => match (custom.to_string().to_lowercase().as_str(), modifiers.as_slice()) {
+        Sql::Custom(custom, modifiers) => match (
+            custom.to_string().to_lowercase().as_str(),
+            modifiers.as_slice(),
+        ) {
             ("vector", []) => vector(None)?,
             ("vector", [dimension]) => vector(Some(dimension))?,
             ("fixed", [length]) => match length.parse::<i32>() {
                 Ok(length) if length > 0 => DataType::FixedSizeBinary(length),
-                _ => return Err(Error::invalid_input(format!("column type {name}: the length is a positive number"))),
+                _ => {
+                    return Err(Error::invalid_input(format!(
+                        "column type {name}: the length is a positive number"
+                    )));
+                }
             },
             ("long", []) => DataType::Int64,
             _ => return Err(unknown()),
@@ -76,7 +94,9 @@ fn arrow_type(name: &ast::DataType) -> Result<DataType> {
 fn decimal(info: &ExactNumberInfo) -> Result<DataType> {
     let (precision, scale) = match info {
         ExactNumberInfo::None => {
-            return Err(Error::invalid_input("a numeric column needs a precision and scale, such as numeric(18, 2)"));
+            return Err(Error::invalid_input(
+                "a numeric column needs a precision and scale, such as numeric(18, 2)",
+            ));
         }
         ExactNumberInfo::Precision(precision) => (*precision, 0),
         ExactNumberInfo::PrecisionAndScale(precision, scale) => (*precision, *scale),
@@ -85,7 +105,9 @@ fn decimal(info: &ExactNumberInfo) -> Result<DataType> {
         (Ok(p), Ok(s)) if (1..=38).contains(&p) && s >= 0 && i16::from(s) <= i16::from(p) => {
             Ok(DataType::Decimal128(p, s))
         }
-        _ => Err(Error::invalid_input(format!("numeric({precision}, {scale}): precision is 1 to 38, scale at most it"))),
+        _ => Err(Error::invalid_input(format!(
+            "numeric({precision}, {scale}): precision is 1 to 38, scale at most it"
+        ))),
     }
 }
 
@@ -101,15 +123,25 @@ fn vector(dimension: Option<&str>) -> Result<DataType> {
 
 /// The column that a table gets for a query's column. Errors: Unsupported for a type that tables do not have.
 pub(super) fn stored_field(field: &Field) -> Result<Field> {
-    let data_type = stored_type(field.data_type()).map_err(|error| error.with("column", field.name()))?;
-    let metadata = field.metadata().iter().filter(|(key, _)| *key == EXTENSION_NAME_KEY);
-    let metadata = metadata.map(|(key, value)| (key.clone(), value.clone())).collect();
+    let data_type =
+        stored_type(field.data_type()).map_err(|error| error.with("column", field.name()))?;
+    let metadata = field
+        .metadata()
+        .iter()
+        .filter(|(key, _)| *key == EXTENSION_NAME_KEY);
+    let metadata = metadata
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
     Ok(Field::new(field.name(), data_type, true).with_metadata(metadata))
 }
 
 fn stored_type(data_type: &DataType) -> Result<DataType> {
     let nested = |field: &FieldRef, name: &str, nullable: bool| -> Result<FieldRef> {
-        Ok(Arc::new(Field::new(name, stored_type(field.data_type())?, nullable)))
+        Ok(Arc::new(Field::new(
+            name,
+            stored_type(field.data_type())?,
+            nullable,
+        )))
     };
     Ok(match data_type {
         DataType::Int8 | DataType::Int16 | DataType::UInt8 | DataType::UInt16 => DataType::Int32,
@@ -124,13 +156,18 @@ fn stored_type(data_type: &DataType) -> Result<DataType> {
             DataType::Timestamp(TimeUnit::Microsecond, zone.as_ref().map(|_| "UTC".into()))
         }
         DataType::Dictionary(_, values) => stored_type(values)?,
-        DataType::List(field) | DataType::LargeList(field) => DataType::List(nested(field, "element", true)?),
+        DataType::List(field) | DataType::LargeList(field) => {
+            DataType::List(nested(field, "element", true)?)
+        }
         DataType::FixedSizeList(field, length) if field.data_type() == &DataType::Float32 => {
             DataType::FixedSizeList(nested(field, "element", true)?, *length)
         }
         DataType::FixedSizeList(field, _) => DataType::List(nested(field, "element", true)?),
         DataType::Struct(fields) => {
-            let fields = fields.iter().map(|f| nested(f, f.name(), true)).collect::<Result<Vec<_>>>()?;
+            let fields = fields
+                .iter()
+                .map(|f| nested(f, f.name(), true))
+                .collect::<Result<Vec<_>>>()?;
             DataType::Struct(fields.into())
         }
         DataType::Boolean
@@ -144,7 +181,37 @@ fn stored_type(data_type: &DataType) -> Result<DataType> {
         | DataType::Binary
         | DataType::FixedSizeBinary(_)
         | DataType::Map(..) => data_type.clone(),
-        DataType::Null => return Err(Error::invalid_input("the column has no type, cast NULL to one")),
-        other => return Err(Error::unsupported(format!("a table has no columns of type {other}"))),
+        DataType::Null => {
+            return Err(Error::invalid_input(
+                "the column has no type, cast NULL to one",
+            ));
+        }
+        other => {
+            return Err(Error::unsupported(format!(
+                "a table has no columns of type {other}"
+            )));
+        }
+    })
+}
+
+/// SQL's name of a type that text is read as; None for text itself and for what has no name.
+pub(super) fn sql_type(data_type: &DataType) -> Option<ast::DataType> {
+    use ast::DataType as Sql;
+    Some(match data_type {
+        DataType::Boolean => Sql::Boolean,
+        DataType::Int32 => Sql::Int(None),
+        DataType::Int64 => Sql::BigInt(None),
+        DataType::Float32 => Sql::Real,
+        DataType::Float64 => Sql::DoublePrecision,
+        DataType::Decimal128(precision, scale) => Sql::Numeric(ExactNumberInfo::PrecisionAndScale(
+            u64::from(*precision),
+            i64::from(*scale),
+        )),
+        DataType::Date32 => Sql::Date,
+        DataType::Time64(_) => Sql::Time(None, TimezoneInfo::None),
+        DataType::Timestamp(_, None) => Sql::Timestamp(Some(6), TimezoneInfo::None),
+        DataType::Timestamp(_, Some(_)) => Sql::Timestamp(Some(6), TimezoneInfo::WithTimeZone),
+        DataType::Binary => Sql::Bytea,
+        _ => return None,
     })
 }

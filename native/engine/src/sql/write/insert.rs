@@ -7,11 +7,12 @@ use datafusion::sql::sqlparser::ast::{self, Ident, Query, SetExpr, Value};
 
 use super::assign::assign;
 use super::change::{Change, ChangeKind};
+use super::column_type::sql_type;
 use crate::error::{Error, Result};
 use crate::sql::explain_error;
 use crate::sql::function::{TO_UUID, TO_VECTOR};
 use crate::sql::parse::Insert;
-use crate::sql::query::{Planner, StatementTables, call};
+use crate::sql::query::{Planner, StatementTables, call, cast};
 use crate::sql::result::QueryResult;
 use crate::sql::scan::is_uuid;
 use crate::table::Table;
@@ -30,7 +31,12 @@ pub(crate) async fn plan_insert(insert: &Insert, tables: StatementTables) -> Res
     let planner = Planner::new(tables);
     let rows = planner.plan_query(source).await?;
     let plan = as_table_columns(rows, &targets, &table, literal)?;
-    Ok(Change { kind: ChangeKind::Insert, table, planner, plan })
+    Ok(Change {
+        kind: ChangeKind::Insert,
+        table,
+        planner,
+        plan,
+    })
 }
 
 /// The position of a column in the table. Errors: InvalidInput naming it and the table's columns.
@@ -40,9 +46,17 @@ pub(super) fn column_index(table: &Table, name: &Ident) -> Result<usize> {
         None => name.value.to_lowercase(),
     };
     table.arrow_schema().index_of(&folded).map_err(|_| {
-        let known: Vec<&str> = table.arrow_schema().fields().iter().map(|field| field.name().as_str()).collect();
+        let known: Vec<&str> = table
+            .arrow_schema()
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .collect();
         let table = table.name();
-        Error::invalid_input(format!("table {table} has no column {name} (columns: {})", known.join(", ")))
+        Error::invalid_input(format!(
+            "table {table} has no column {name} (columns: {})",
+            known.join(", ")
+        ))
     })
 }
 
@@ -55,7 +69,9 @@ fn target_columns(insert: &Insert, table: &Table) -> Result<Vec<usize>> {
     for name in &insert.columns {
         let index = column_index(table, name)?;
         if targets.contains(&index) {
-            return Err(Error::invalid_input(format!("INSERT names column {name} twice")));
+            return Err(Error::invalid_input(format!(
+                "INSERT names column {name} twice"
+            )));
         }
         targets.push(index);
     }
@@ -64,11 +80,14 @@ fn target_columns(insert: &Insert, table: &Table) -> Result<Vec<usize>> {
 
 /// Reads the constants of VALUES as the types of their columns; true if the source is VALUES.
 fn prepare_values(source: &mut Query, targets: &[usize], table: &Table) -> Result<bool> {
-    let SetExpr::Values(values) = source.body.as_mut() else { return Ok(false) };
+    let SetExpr::Values(values) = source.body.as_mut() else {
+        return Ok(false);
+    };
     for row in &mut values.rows {
         check_width(row.content.len(), targets.len())?;
         for (cell, target) in row.content.iter_mut().zip(targets) {
-            if matches!(cell, ast::Expr::Identifier(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("default")) {
+            if matches!(cell, ast::Expr::Identifier(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("default"))
+            {
                 return Err(Error::unsupported("DEFAULT in VALUES is not supported"));
             }
             if let Some(field) = table.arrow_schema().fields().get(*target) {
@@ -83,7 +102,9 @@ fn check_width(given: usize, wanted: usize) -> Result<()> {
     if given == wanted {
         return Ok(());
     }
-    Err(Error::invalid_input(format!("INSERT has {given} values for {wanted} columns")))
+    Err(Error::invalid_input(format!(
+        "INSERT has {given} values for {wanted} columns"
+    )))
 }
 
 fn is_text_literal(value: &ast::Expr) -> bool {
@@ -98,26 +119,42 @@ pub(super) fn reads_any_type(value: &ast::Expr) -> bool {
     is_text_literal(value)
 }
 
-/// A text constant for a vector or uuid column, with the function that reads it.
+/// A value for a column; a text constant is read as the column's type, whatever stands beside it.
 pub(super) fn literal_for(field: &Field, value: ast::Expr) -> ast::Expr {
     let vector = match field.data_type() {
         DataType::List(element) => element.data_type() == &DataType::Float32,
         _ => false,
     };
-    match is_text_literal(&value) {
-        true if vector => call(TO_VECTOR, vec![value]),
-        true if is_uuid(field) => call(TO_UUID, vec![value]),
-        _ => value,
+    if !is_text_literal(&value) {
+        return value;
+    }
+    match sql_type(field.data_type()) {
+        _ if vector => call(TO_VECTOR, vec![value]),
+        _ if is_uuid(field) => call(TO_UUID, vec![value]),
+        Some(data_type) => cast(Box::new(value), data_type),
+        None => value,
     }
 }
 
 /// Every column of the table: assigned from the rows, or NULL.
-fn as_table_columns(rows: LogicalPlan, targets: &[usize], table: &Table, literal: bool) -> Result<LogicalPlan> {
-    let sources: Vec<_> = rows.schema().iter().map(|(q, f)| (q.cloned(), f.clone())).collect();
+fn as_table_columns(
+    rows: LogicalPlan,
+    targets: &[usize],
+    table: &Table,
+    literal: bool,
+) -> Result<LogicalPlan> {
+    let sources: Vec<_> = rows
+        .schema()
+        .iter()
+        .map(|(q, f)| (q.cloned(), f.clone()))
+        .collect();
     check_width(sources.len(), targets.len())?;
     let mut columns = Vec::with_capacity(table.arrow_schema().fields().len());
     for (index, field) in table.arrow_schema().fields().iter().enumerate() {
-        let source = targets.iter().position(|target| *target == index).and_then(|at| sources.get(at));
+        let source = targets
+            .iter()
+            .position(|target| *target == index)
+            .and_then(|at| sources.get(at));
         let value = match source {
             Some((qualifier, source)) => {
                 let column = Expr::Column(Column::new(qualifier.clone(), source.name()));
@@ -130,5 +167,8 @@ fn as_table_columns(rows: LogicalPlan, targets: &[usize], table: &Table, literal
         };
         columns.push(value.alias(field.name()));
     }
-    LogicalPlanBuilder::from(rows).project(columns).and_then(LogicalPlanBuilder::build).map_err(explain_error)
+    LogicalPlanBuilder::from(rows)
+        .project(columns)
+        .and_then(LogicalPlanBuilder::build)
+        .map_err(explain_error)
 }

@@ -1,7 +1,8 @@
 //! Queries built by us: a SELECT over the target of a row-level statement, from parsed pieces.
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, ObjectName, Query, Select, SelectItem, SetExpr, Statement, TableAlias, TableFactor, TableWithJoins,
+    Expr, Ident, ObjectName, Query, Select, SelectItem, SetExpr, Statement, TableAlias,
+    TableFactor, TableWithJoins,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -20,8 +21,16 @@ pub(super) fn select_from_target(
     let select = body(&mut query)?;
     select.projection = items;
     select.selection = selection;
-    let from = select.from.first_mut().ok_or_else(|| Error::internal("a query without FROM"))?;
-    if let TableFactor::Table { name, alias: Some(TableAlias { name: own, .. }), .. } = &mut from.relation {
+    let from = select
+        .from
+        .first_mut()
+        .ok_or_else(|| Error::internal("a query without FROM"))?;
+    if let TableFactor::Table {
+        name,
+        alias: Some(TableAlias { name: own, .. }),
+        ..
+    } = &mut from.relation
+    {
         *name = ObjectName::from(vec![Ident::with_quote('"', TARGET_NAME)]);
         *own = alias.clone();
     }
@@ -37,7 +46,8 @@ fn body(query: &mut Query) -> Result<&mut Select> {
 }
 
 fn template(text: &str) -> Result<Query> {
-    let parsed = Parser::parse_sql(&PostgreSqlDialect {}, text).map_err(|error| Error::internal(error.to_string()))?;
+    let parsed = Parser::parse_sql(&PostgreSqlDialect {}, text)
+        .map_err(|error| Error::internal(error.to_string()))?;
     match parsed.into_iter().next() {
         Some(Statement::Query(query)) => Ok(*query),
         _ => Err(Error::internal(format!("not a query: {text}"))),
@@ -50,11 +60,15 @@ pub(super) fn target_alias(table: &ObjectName, alias: Option<&Ident>) -> Result<
         return Ok(alias.clone());
     }
     let last = table.0.last().and_then(|part| part.as_ident());
-    last.cloned().ok_or_else(|| Error::invalid_input(format!("table name {table}")))
+    last.cloned()
+        .ok_or_else(|| Error::invalid_input(format!("table name {table}")))
 }
 
 /// A column of the target.
 pub(super) fn target_column(alias: &Ident, name: &str) -> SelectItem {
     let column = Expr::CompoundIdentifier(vec![alias.clone(), Ident::with_quote('"', name)]);
-    SelectItem::ExprWithAlias { expr: column, alias: Ident::with_quote('"', name) }
+    SelectItem::ExprWithAlias {
+        expr: column,
+        alias: Ident::with_quote('"', name),
+    }
 }

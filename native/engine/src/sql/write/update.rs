@@ -26,7 +26,10 @@ pub(crate) async fn plan_update(update: &Update, tables: StatementTables) -> Res
     let table = tables.named(&update.table).await?;
     let alias = target_alias(&update.table, update.alias.as_ref())?;
     let values = new_values(update, &table)?;
-    let mut items = vec![target_column(&alias, row_id::FILE), target_column(&alias, row_id::POSITION)];
+    let mut items = vec![
+        target_column(&alias, row_id::FILE),
+        target_column(&alias, row_id::POSITION),
+    ];
     for (field, value) in table.arrow_schema().fields().iter().zip(&values) {
         items.push(match value {
             None => target_column(&alias, field.name()),
@@ -39,7 +42,12 @@ pub(crate) async fn plan_update(update: &Update, tables: StatementTables) -> Res
     let query = select_from_target(items, &alias, &update.from, update.selection.clone())?;
     let planner = Planner::new(tables.with_target(table.clone()));
     let plan = assign_columns(planner.plan_query(query).await?, &table, &values)?;
-    Ok(Change { kind: ChangeKind::Update, table, planner, plan })
+    Ok(Change {
+        kind: ChangeKind::Update,
+        table,
+        planner,
+        plan,
+    })
 }
 
 /// The assigned expression of every column of the table.
@@ -50,25 +58,48 @@ fn new_values(update: &Update, table: &Table) -> Result<Vec<Option<ast::Expr>>> 
         if let Some(slot) = values.get_mut(index)
             && slot.replace(value.clone()).is_some()
         {
-            return Err(Error::invalid_input(format!("UPDATE sets column {target} twice")));
+            return Err(Error::invalid_input(format!(
+                "UPDATE sets column {target} twice"
+            )));
         }
     }
     Ok(values)
 }
 
-fn assign_columns(plan: LogicalPlan, table: &Table, values: &[Option<ast::Expr>]) -> Result<LogicalPlan> {
-    let fields: Vec<_> = plan.schema().iter().map(|(q, f)| (q.cloned(), f.clone())).collect();
+fn assign_columns(
+    plan: LogicalPlan,
+    table: &Table,
+    values: &[Option<ast::Expr>],
+) -> Result<LogicalPlan> {
+    let fields: Vec<_> = plan
+        .schema()
+        .iter()
+        .map(|(q, f)| (q.cloned(), f.clone()))
+        .collect();
     let mut columns = Vec::with_capacity(fields.len());
     for (qualifier, field) in &fields {
         let column = Expr::Column(Column::new(qualifier.clone(), field.name()));
-        let target = table.arrow_schema().fields().iter().position(|target| target.name() == field.name());
-        let assigned = target.and_then(|index| Some((table.arrow_schema().fields().get(index)?, values.get(index)?)));
+        let target = table
+            .arrow_schema()
+            .fields()
+            .iter()
+            .position(|target| target.name() == field.name());
+        let assigned = target.and_then(|index| {
+            Some((
+                table.arrow_schema().fields().get(index)?,
+                values.get(index)?,
+            ))
+        });
         columns.push(match assigned {
             Some((target, Some(value))) => {
-                assign(column, field.data_type(), target, reads_any_type(value))?.alias(field.name())
+                assign(column, field.data_type(), target, reads_any_type(value))?
+                    .alias(field.name())
             }
             _ => column,
         });
     }
-    LogicalPlanBuilder::from(plan).project(columns).and_then(LogicalPlanBuilder::build).map_err(explain_error)
+    LogicalPlanBuilder::from(plan)
+        .project(columns)
+        .and_then(LogicalPlanBuilder::build)
+        .map_err(explain_error)
 }
