@@ -47,6 +47,20 @@ fn values_are_decoded_as_they_were_encoded() {
 }
 
 #[test]
+fn widest_decimal_survives_as_json() {
+    let value = Value::Decimal {
+        unscaled: -(10i128.pow(38) - 1),
+        precision: 38,
+        scale: 3,
+    };
+    let text = serde_json::to_string(&Some(value.clone())).unwrap();
+    assert_eq!(
+        serde_json::from_str::<Option<Value>>(&text).unwrap(),
+        Some(value)
+    );
+}
+
+#[test]
 fn decimals_are_javas_big_integers() {
     let cases: [(i128, &[u8]); 8] = [
         (0, &[0]),
