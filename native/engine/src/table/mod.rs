@@ -59,6 +59,12 @@ pub struct Table {
     overlay: OverlayStore,
 }
 
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Table({} at {:?})", self.reference, self.snapshot_id())
+    }
+}
+
 impl Table {
     /// Loads the newest state. Errors: NotFound, Corrupt, Unsupported, each naming the table or file.
     pub async fn load(environment: &Environment, reference: &TableRef) -> Result<Table> {

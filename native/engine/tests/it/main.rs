@@ -1,7 +1,8 @@
-//! Integration tests of the engine through its public surface; one binary, one module a subject.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+//! The engine's tests through its public surface, in one binary: tables, the overlay law, damage, races, SQL.
 
+mod damage;
+mod fixture;
+mod law;
+mod search;
 mod sql;
-mod sql_regression;
-mod sql_search;
-mod support;
+mod table;
