@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use benostreamdb::iceberg::predicate::reserved;
 use benostreamdb::maintain::IndexRequest;
+use benostreamdb::table::SEQUENCE;
 use benostreamdb::{CompareOp, MatchOp, Metric, NullDistance, Predicate, ScanRequest, SearchMode, SearchRequest, Session, Table, TextSearch, Value, VectorSearch};
 use bytes::Bytes;
 
@@ -71,16 +72,19 @@ async fn compare(table: &Table, request: ScanRequest, ordered: bool, verdict: &m
     verdict.queries += 1;
     verdict.used += usize::from(!report.segments.is_empty() && (report.rows_proposed > 0 || report.files_pruned_by_index > 0));
     let same = if ordered { merged(&expected, &request) == merged(&found, &request) } else { sorted(&expected) == sorted(&found) };
+    if !same {
+        eprintln!("other rows with the overlay: {request:?}");
+    }
     verdict.wrong += usize::from(!same);
 }
 
-/// The rows of a search in final order: value, then file, position (the last three columns).
+/// The rows of a search in final order: value, then sequence number, file, position (the last four columns).
 fn merged(batch: &arrow::array::RecordBatch, request: &ScanRequest) -> Vec<String> {
     use arrow::compute::{SortColumn, SortOptions, lexsort_to_indices, take_record_batch};
     let search = request.search.as_ref().unwrap();
     let width = batch.num_columns();
     let value = SortOptions { descending: matches!(search, SearchRequest::Text(_)), nulls_first: false };
-    let keys: Vec<SortColumn> = [(width - 1, Some(value)), (width - 3, None), (width - 2, None)].map(|(column, options)| SortColumn { values: batch.column(column).clone(), options }).to_vec();
+    let keys: Vec<SortColumn> = [(width - 1, Some(value)), (width - 4, None), (width - 3, None), (width - 2, None)].map(|(column, options)| SortColumn { values: batch.column(column).clone(), options }).to_vec();
     let order = lexsort_to_indices(&keys, Some(search.k())).unwrap();
     lines(&take_record_batch(batch, &order).unwrap())
 }
@@ -94,7 +98,7 @@ async fn run(table: &Table, queries: usize, seed: u64) -> Verdict {
         let projection = if random.below(2) == 0 { all.clone() } else { vec![id(table, "text"), reserved::POS] };
         compare(table, ScanRequest { projection: Some(projection), conjuncts: conjuncts.clone(), ..ScanRequest::default() }, false, &mut verdict).await;
         let conjuncts = if number % 2 == 0 { Vec::new() } else { conjuncts };
-        let projection = Some(vec![id(table, "id"), reserved::FILE, reserved::POS]);
+        let projection = Some(vec![id(table, "id"), SEQUENCE, reserved::FILE, reserved::POS]);
         let query: Vec<f32> = (0..8).map(|_| random.float()).collect();
         let k = 1 + random.below(30) as usize;
         let vector = VectorSearch { column: id(table, "embedding"), query, k, metric: Metric::L2, ef: Some(400), mode: SearchMode::Balanced, nulls: NullDistance::Drop };
