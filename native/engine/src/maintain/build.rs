@@ -126,7 +126,9 @@ impl Table {
         let files: Vec<LiveFile> = live_files(self).await?.into_iter().map(|(f, _)| f).filter(|f| f.task.record_count > 0).collect();
         let identities: Vec<_> = files.iter().map(|f| f.identity.clone()).collect();
         let uncovered = manifest.coverage(name, &identities).uncovered;
-        let lacking: Vec<LiveFile> = uncovered.into_iter().filter_map(|i| files.get(i).cloned()).collect();
+        let mut lacking: Vec<LiveFile> = uncovered.into_iter().filter_map(|i| files.get(i).cloned()).collect();
+        // Segment rows break ties between equal scores, so they follow the order that searches promise.
+        lacking.sort_by(|a, b| (a.task.data_sequence_number, &a.task.path).cmp(&(b.task.data_sequence_number, &b.task.path)));
         let total: u64 = lacking.iter().map(|f| f.task.record_count).sum();
         let share = total.div_ceil(u64::try_from(parallelism.max(1)).unwrap_or(1));
         let pieces = cut(lacking, share.clamp(1, PIECE_ROWS));
