@@ -17,8 +17,9 @@ mod telemetry;
 
 pub use catalog::TableRef;
 pub use error::{Error, ErrorKind, Result};
-pub use maintain::{IndexRequest, IndexStatus};
+pub use maintain::{IndexBuildPlan, IndexPiece, IndexRequest, IndexStatus, SegmentMessage};
 pub use iceberg::predicate::{CompareOp, MatchOp, Predicate};
+pub use iceberg::schema::{Field as IcebergField, Type as IcebergType};
 pub use iceberg::value::Value;
 pub use session::{Session, SessionOptions};
 pub use table::{

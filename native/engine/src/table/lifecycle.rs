@@ -8,10 +8,10 @@ use arrow::datatypes::Schema as ArrowSchema;
 use bytes::Bytes;
 use uuid::Uuid;
 
-use super::{CommitOperation, CommitOutcome, CommitRequest, Environment, Table, dimension_property};
+use super::{CommitMessage, CommitOperation, CommitOutcome, CommitRequest, Environment, Table, dimension_property};
 use crate::catalog::TableRef;
 use crate::clock;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::iceberg::document::{Document, NewTable};
 use crate::iceberg::schema::{self, Schema};
 use crate::iceberg::spec::PartitionSpec;
@@ -81,6 +81,26 @@ impl Table {
         }
         let _ = self.files().remove_empty_directories(self.location()).await;
         Ok(foreign)
+    }
+
+    /// Deletes what tasks wrote for a commit that does not happen. What a retained snapshot references, or lies
+    /// elsewhere, stays; a file that cannot be removed is an orphan.
+    pub async fn discard(&self, messages: &[CommitMessage]) -> Result<()> {
+        let referenced = match self.refresh().await {
+            Ok(newest) => newest.owned_files().await?.0,
+            Err(error) if error.kind() == ErrorKind::NotFound => BTreeSet::new(),
+            Err(error) => return Err(error),
+        };
+        let data = self.location().join("data")?;
+        for message in messages.iter().filter(|m| m.table_uuid == self.uuid()) {
+            for file in message.data_files.iter().chain(&message.delete_files) {
+                let location = self.files().resolve(&file.path)?;
+                if location.is_within(&data) && !referenced.contains(&location) {
+                    let _ = self.files().delete(&location).await;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Every file that any retained snapshot references: those below the location, and the paths elsewhere.

@@ -43,8 +43,7 @@ public final class TableWriter implements AutoCloseable {
   /** Deletes what was written. Harmless after the end. */
   public void abort() {
     if (!handle.isClosed()) {
-      Native.abortWrite(handle.get());
-      handle.close();
+      Native.abortWrite(handle.take());
     }
   }
 
