@@ -1,0 +1,9 @@
+#!/bin/bash
+# Ratios against named peers, both sides in one run; results go to bench/results/.
+set -euo pipefail
+source "$(dirname "$0")/environment.sh"
+cd "$root"
+"$venv/bin/pip" install --quiet --disable-pip-version-check hnswlib==0.8.0
+cargo build --profile dist --workspace --locked --example hnsw_bench
+"$venv/bin/python" bench/hnsw.py "$CARGO_TARGET_DIR/dist/examples/hnsw_bench"
+"$venv/bin/python" spark-benostreamdb/tests/scan_bench.py --jar "$spark_jar"

@@ -1,0 +1,31 @@
+# Sourced by the other scripts: where tools and build products are.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+export BSDB_CACHE="${BSDB_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/benostreamdb}"
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$BSDB_CACHE/target}"
+export CARGO_TERM_COLOR="${CARGO_TERM_COLOR:-never}"
+export BSDB_SHARED="${BSDB_SHARED:-$root/../shared}"
+export BSDB_CLI="$CARGO_TARGET_DIR/dist/benostreamdb"
+native_library="$CARGO_TARGET_DIR/dist/libbenostreamdb.so"
+spark_jar="$root/spark-benostreamdb/spark-4.0/target/benostreamdb-spark-4.0_2.13-0.1.0.jar"
+venv="$BSDB_CACHE/venv"
+
+# A JDK 17 for the bridge and Spark.
+find_java17() {
+  local home
+  for home in "${JAVA_HOME:-}" /usr/lib/jvm/*17*; do
+    if [ -x "$home/bin/javac" ] && "$home/bin/javac" -version 2>&1 | grep -q '^javac 17'; then
+      echo "$home"
+      return 0
+    fi
+  done
+  return 1
+}
+if java_home=$(find_java17); then
+  export JAVA_HOME="$java_home"
+fi
+
+# Warnings of Maven's own JDK use say nothing about this project.
+maven() {
+  mvn --batch-mode --no-transfer-progress -f "$root/maven/pom.xml" "$@"
+}

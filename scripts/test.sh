@@ -1,0 +1,82 @@
+#!/bin/bash
+# Every test, cheapest first; a failing step does not hide the later ones. Ends with one total.
+set -uo pipefail
+source "$(dirname "$0")/environment.sh"
+cd "$root" || exit 1
+
+passed=0 failed=0 skipped=0
+logs=$(mktemp -d)
+
+# Runs a step and keeps its output; its counter adds up what the runner printed.
+step() { # name, counter, command ..
+  local name=$1 counter=$2 start=$SECONDS
+  shift 2
+  echo "== $name"
+  "$@" >"$logs/out" 2>&1
+  local status=$?
+  local before=$failed
+  "$counter" "$logs/out" "$status"
+  if [ "$status" != 0 ] || [ "$failed" != "$before" ]; then
+    [ "$failed" = "$before" ] && failed=$((failed + 1))
+    tail -n "${BSDB_TEST_TAIL:-120}" "$logs/out"
+    echo "-- $name FAILED after $((SECONDS - start)) s"
+  else
+    grep -hE '^(skipped|SKIPPED)' "$logs/out" | sort -u
+    echo "-- $name: ok, $((SECONDS - start)) s"
+  fi
+}
+
+sum() { # file, sed expression that prints one number a line
+  sed -nE "$2" "$1" | awk '{n += $1} END {print n + 0}'
+}
+
+count_one() { # a check that is one pass or one failure
+  if [ "$2" = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+}
+
+count_nothing() {
+  :
+}
+
+count_cargo() {
+  passed=$((passed + $(sum "$1" 's/^test result: .* ([0-9]+) passed; .*/\1/p')))
+  failed=$((failed + $(sum "$1" 's/^test result: .* ([0-9]+) failed; .*/\1/p')))
+  skipped=$((skipped + $(sum "$1" 's/^test result: .* ([0-9]+) ignored; .*/\1/p')))
+}
+
+count_maven() { # the per-module totals, not the per-class lines
+  local totals
+  totals=$(grep -E 'Tests run: [0-9]+, Failures: [0-9]+, Errors: [0-9]+, Skipped: [0-9]+$' "$1" | sed 's/.*Tests run/Tests run/')
+  local run bad skip
+  run=$(sed -nE 's/.*Tests run: ([0-9]+).*/\1/p' <<<"$totals" | awk '{n += $1} END {print n + 0}')
+  bad=$(sed -nE 's/.*Failures: ([0-9]+), Errors: ([0-9]+).*/\1 \2/p' <<<"$totals" | awk '{n += $1 + $2} END {print n + 0}')
+  skip=$(sed -nE 's/.*Skipped: ([0-9]+).*/\1/p' <<<"$totals" | awk '{n += $1} END {print n + 0}')
+  passed=$((passed + run - bad - skip)) failed=$((failed + bad)) skipped=$((skipped + skip))
+}
+
+count_pytest() {
+  passed=$((passed + $(sum "$1" 's/.*[^0-9]?([0-9]+) passed.*/\1/p')))
+  failed=$((failed + $(sum "$1" 's/.*[^0-9]([0-9]+) failed.*/\1/p;s/^([0-9]+) failed.*/\1/p')))
+  skipped=$((skipped + $(sum "$1" 's/.*[^0-9]([0-9]+) skipped.*/\1/p')))
+}
+
+count_scenarios() {
+  passed=$((passed + $(grep -cE '^[a-z_]+: ok in' "$1")))
+  failed=$((failed + $(grep -cE '^[a-z_]+: FAILED in' "$1")))
+}
+
+iceberg_jar() {
+  ls ~/.m2/repository/org/apache/iceberg/iceberg-spark-runtime-4.0_2.13/*/iceberg-spark-runtime-4.0_2.13-*.jar 2>/dev/null | grep -v sources | tail -n 1
+}
+
+step "format and lints" count_one scripts/lint.sh
+step "Rust tests" count_cargo cargo test --profile dist --workspace --locked
+step "native library and command line" count_nothing scripts/build.sh
+step "Java tests" count_maven maven verify -Dbenostream.native.path="$native_library"
+step "Python tests" count_pytest "$venv/bin/python" -m pytest -q tests
+step "Spark distribution" count_scenarios "$venv/bin/python" spark-benostreamdb/tests/distribution_test.py --jar "$spark_jar" --iceberg-jar "$(iceberg_jar)"
+step "JAR contents" count_one scripts/audit-jar.sh "$spark_jar"
+
+echo
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
