@@ -89,7 +89,7 @@ fn rows(batches: &[RecordBatch]) -> Vec<Vec<String>> {
 }
 
 #[tokio::test]
-async fn foreign_tables_give_the_rows_of_their_oracles_or_are_refused() {
+async fn l12_foreign_tables_give_the_rows_of_their_oracles_or_are_refused() {
     let Ok(text) = std::fs::read_to_string(root().join("expected.json")) else {
         println!("skipped: no fixtures in {}", root().display());
         return;

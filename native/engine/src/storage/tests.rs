@@ -234,7 +234,7 @@ async fn ranges_come_back_in_order_and_never_short() {
 }
 
 #[tokio::test]
-async fn upload_of_many_parts_appears_whole_or_not_at_all() {
+async fn l4_upload_of_many_parts_appears_whole_or_not_at_all() {
     each_store(async |storage, root| {
         let store = storage.open(std::slice::from_ref(&root));
         let (kept, given_up, dropped) = (
@@ -316,7 +316,7 @@ async fn directories_are_made_and_removed_only_when_empty() {
 }
 
 #[tokio::test]
-async fn handle_refuses_everything_outside_its_roots() {
+async fn l7_handle_refuses_everything_outside_its_roots() {
     let folder = TempFolder::new().unwrap();
     let inside = folder.location().join("t").unwrap();
     let outside = folder.location().join("t2/f").unwrap();
@@ -358,7 +358,7 @@ async fn handle_refuses_everything_outside_its_roots() {
 }
 
 #[tokio::test]
-async fn handle_made_read_only_reads_and_never_writes() {
+async fn l7_handle_made_read_only_reads_and_never_writes() {
     let root = at("memory:///t");
     let storage = storage();
     let file = root.join("f").unwrap();

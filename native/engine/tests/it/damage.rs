@@ -6,7 +6,7 @@ use bytes::Bytes;
 use crate::fixture::{docs, docs_table, memory, name, read, rows};
 
 #[tokio::test]
-async fn torn_newest_metadata_is_corrupt_and_not_an_empty_table() {
+async fn l8_torn_newest_metadata_is_corrupt_and_not_an_empty_table() {
     let (session, _) = memory();
     let table = docs_table(&session, "t", 2, 10).await;
     let files = table.environment().storage().open(&[table.location().clone()]);
@@ -59,7 +59,7 @@ async fn check(session: &Session, expected: &[String], damaged: &str, kind: Erro
 }
 
 #[tokio::test]
-async fn flipped_bits_in_data_never_panic() {
+async fn l8_flipped_bits_in_data_never_panic() {
     let (session, _) = memory();
     let table = docs_table(&session, "t", 1, 60).await;
     let files = table.environment().storage().open(&[table.location().clone()]);

@@ -400,7 +400,7 @@ async fn locations_name_tables_wherever_names_do() {
 }
 
 #[tokio::test]
-async fn a_statement_sees_one_snapshot_of_a_table_named_twice() {
+async fn l9_a_statement_sees_one_snapshot_of_a_table_named_twice() {
     let session = memory();
     rows(
         &session,

@@ -242,7 +242,7 @@ async fn a_text_index_leaves_equality_alone() {
 }
 
 #[tokio::test]
-async fn a_delete_sees_what_another_session_committed_just_now() {
+async fn l9_a_delete_sees_what_another_session_committed_just_now() {
     let folder = Folder::new();
     let (first, second) = (folder.session(), folder.session());
     rows(&first, "CREATE TABLE t (id int)").await;

@@ -92,7 +92,7 @@ async fn row_delta_on_an_old_base_is_a_conflict_and_appends_are_rebased() {
 }
 
 #[tokio::test]
-async fn concurrent_appends_all_land_once() {
+async fn l3_concurrent_appends_all_land_once() {
     let (session, _) = memory();
     let table = docs_table(&session, "t", 0, 0).await;
     let tasks: Vec<_> = (0..8)
@@ -175,7 +175,7 @@ async fn overwrite_replaces_all_rows_in_one_snapshot() {
 }
 
 #[tokio::test]
-async fn drop_removes_the_table_and_leaves_foreign_files() {
+async fn l6_drop_removes_the_table_and_leaves_foreign_files() {
     let folder = TempFolder::new().unwrap();
     let session = disk(&folder);
     let table = docs_table(&session, "t", 2, 10).await;
@@ -218,7 +218,7 @@ async fn l3_commit_failing_at_every_operation_leaves_old_or_new() {
 }
 
 #[tokio::test]
-async fn path_outside_the_table_is_permission_denied() {
+async fn l7_path_outside_the_table_is_permission_denied() {
     let folder = TempFolder::new().unwrap();
     let session = disk(&folder);
     let table = docs_table(&session, "t", 1, 10).await;

@@ -601,7 +601,7 @@ async fn check_outcome(
 }
 
 #[tokio::test]
-async fn swap_failing_at_any_operation_is_never_a_false_success() {
+async fn l3_swap_failing_at_any_operation_is_never_a_false_success() {
     let table = named(&["default", "t"]);
     enumerate_faults(
         async |catalog, faults, arming| {

@@ -332,7 +332,7 @@ pub(in crate::iceberg) fn tree(
 }
 
 #[test]
-fn evaluate_agrees_with_naive_evaluator_for_all_types_and_operators() {
+fn l2_evaluate_agrees_with_naive_evaluator_for_all_types_and_operators() {
     let mut random = Random(1);
     for domain in domains() {
         let mut rows: Vec<Option<Value>> = domain.iter().cloned().map(Some).collect();
@@ -387,7 +387,7 @@ fn literal_of_other_type_is_coerced_or_refused() {
 }
 
 #[test]
-fn predicate_that_nests_too_deep_is_refused() {
+fn l11_predicate_that_nests_too_deep_is_refused() {
     let batch = batch(Arc::new(Int64Array::from(vec![1, 2])), 1);
     let deep = (0..2_000).fold(Predicate::Constant(Some(true)), |p, _| {
         Predicate::Not(Box::new(p))

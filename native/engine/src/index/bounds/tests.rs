@@ -66,7 +66,7 @@ fn rows_where(values: &[Option<bool>], wanted: Option<bool>) -> RoaringBitmap {
 }
 
 #[test]
-fn bounds_of_random_trees_hold_the_truth() {
+fn l2_bounds_of_random_trees_hold_the_truth() {
     for seed in 0..3000 {
         let mut random = Random(seed);
         let leaves: Vec<Vec<Option<bool>>> = (0..4)

@@ -184,7 +184,7 @@ fn segment_with_random_damage_is_an_error_or_unchanged() {
 }
 
 #[test]
-fn blob_lengths_out_of_bounds_are_corrupt() {
+fn l11_blob_lengths_out_of_bounds_are_corrupt() {
     let good = puffin::BlobMetadata {
         kind: "x".into(),
         fields: vec![],

@@ -132,7 +132,7 @@ async fn kind_of(text: &str) -> ErrorKind {
 }
 
 #[tokio::test]
-async fn floats_in_filters_follow_postgres() {
+async fn l2_floats_in_filters_follow_postgres() {
     for (filter, expected) in [
         ("x = 0.0", "nz pz"),
         ("x = -0.0", "nz pz"),
@@ -173,7 +173,7 @@ async fn floats_in_filters_follow_postgres() {
 }
 
 #[tokio::test]
-async fn floats_in_keys_and_sorts_follow_postgres() {
+async fn l2_floats_in_keys_and_sorts_follow_postgres() {
     for (text, expected) in [
         ("SELECT count(*) FROM (SELECT DISTINCT x FROM t)", "5"),
         ("SELECT count(*) FROM (SELECT x FROM t GROUP BY x)", "5"),

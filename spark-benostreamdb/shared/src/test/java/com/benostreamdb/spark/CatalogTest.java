@@ -118,7 +118,7 @@ class CatalogTest {
   }
 
   @Test
-  void cached_dataframe_never_hides_newer_rows_from_a_new_query() {
+  void l9_cached_dataframe_never_hides_newer_rows_from_a_new_query() {
     String table = newTable();
     sql("CREATE TABLE bs.%s AS SELECT 1 AS i", table);
     spark().table("bs." + table).cache().count();

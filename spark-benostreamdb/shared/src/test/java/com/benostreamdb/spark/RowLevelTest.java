@@ -141,7 +141,7 @@ class RowLevelTest {
   }
 
   @Test
-  void merge_of_a_table_into_itself_reads_one_snapshot() {
+  void l9_merge_of_a_table_into_itself_reads_one_snapshot() {
     String table = docs(4);
     sql(
         "MERGE INTO bs.%s t USING (SELECT id + 2 AS id FROM bs.%s) s ON t.id = s.id"

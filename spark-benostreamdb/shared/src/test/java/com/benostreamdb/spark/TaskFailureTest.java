@@ -29,7 +29,7 @@ class TaskFailureTest {
   }
 
   @Test
-  void failed_task_leaves_nothing_visible_and_no_files() throws Exception {
+  void l4_failed_task_leaves_nothing_visible_and_no_files() throws Exception {
     String table = table();
     List<Path> before = dataFiles(table);
     assertThatThrownBy(() -> sql("INSERT INTO bs.%s %s", table, FAILS))
