@@ -47,7 +47,7 @@ pub(crate) fn table(table: &Table) -> Result<wire::TableDescription> {
         row_count: live_rows(table),
         size_bytes: total(table, "total-files-size"),
         metadata_location: table.metadata_location().to_string(),
-        read_only: false,
+        read_only: table.writer().is_err(),
     })
 }
 
@@ -177,7 +177,7 @@ pub(crate) fn index_plan(plan: &IndexBuildPlan) -> Result<wire::IndexBuildPlan> 
         Ok(wire::IndexPiece {
             piece: wire::seal(Kind::IndexPiece, piece.to_bytes()?),
             row_count: i64::try_from(piece.rows()).unwrap_or(i64::MAX),
-            size_bytes: 0,
+            size_bytes: i64::try_from(piece.size_bytes()).unwrap_or(i64::MAX),
         })
     });
     Ok(wire::IndexBuildPlan {
@@ -195,7 +195,7 @@ pub(crate) fn index(index: IndexStatus) -> wire::IndexDescription {
         files_covered: number(index.covered_files),
         files_total: number(index.total_files),
         size_bytes: number(index.size_bytes),
-        rows_covered: 0,
+        rows_covered: number(index.covered_rows),
         columns: index.columns,
         name: index.definition.name,
         kind: index.definition.kind,

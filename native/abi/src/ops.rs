@@ -129,7 +129,13 @@ pub(crate) fn close(handle: u64) -> Result<()> {
     match handle::remove(handle)? {
         Object::Reader(reader) => reader.cancel(),
         Object::Writer(writer) => {
-            if let Some(writer) = writer.lock()?.take() {
+            // An append that still runs ends first.
+            let taken = writer
+                .writer
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
+            if let Some(writer) = taken {
                 wait(async {
                     writer.abort().await;
                     Ok(())

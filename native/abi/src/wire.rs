@@ -13,7 +13,7 @@ pub(crate) use messages::envelope::Kind;
 pub(crate) use messages::*;
 
 /// Raised with every incompatible change of the functions or messages.
-pub(crate) const ABI_VERSION: u32 = 1;
+pub(crate) const ABI_VERSION: u32 = crate::capi::BSDB_ABI_VERSION;
 
 /// Version and build of this library.
 pub(crate) const BUILD_ID: &str = env!("BSDB_BUILD");

@@ -159,7 +159,7 @@ static void create_table(uint64_t session, const char *location) {
   put_message(&create, 1, &table);
   put_message(&create, 2, &id);
   put_message(&create, 2, &name);
-  put_message(&request, 7, &create);
+  put_message(&request, 8, &create);
   BsdbBytes answer = {0};
   check(bsdb_catalog(session, request.bytes, request.len, &answer), "create table");
   bsdb_bytes_free(&answer);

@@ -67,6 +67,11 @@ impl IndexPiece {
         self.files.iter().map(|(f, _)| f.record_count).sum()
     }
 
+    /// Bytes of the data files to read.
+    pub fn size_bytes(&self) -> u64 {
+        self.files.iter().map(|(f, _)| f.size).sum()
+    }
+
     /// Reads the files, builds the segment and stores it; nothing refers to it yet.
     pub async fn build(&self, environment: &Environment) -> Result<SegmentMessage> {
         let storage = environment.storage();

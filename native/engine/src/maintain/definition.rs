@@ -41,6 +41,8 @@ pub struct IndexStatus {
     pub covered_files: u64,
     /// Files of the snapshot.
     pub total_files: u64,
+    /// Physical rows of the covered files.
+    pub covered_rows: u64,
 }
 
 impl Table {
@@ -103,7 +105,7 @@ impl Table {
     /// The indexes and their coverage of the pinned snapshot.
     pub async fn indexes(&self) -> Result<Vec<IndexStatus>> {
         let manifest = self.overlay().manifest().await?;
-        let identities: Vec<_> = live_files(self).await?.into_iter().map(|(f, _)| f.identity).collect();
+        let (identities, rows): (Vec<_>, Vec<_>) = live_files(self).await?.into_iter().map(|(f, _)| (f.identity, f.task.record_count)).unzip();
         let schema = self.schema()?;
         let status = |entry: &crate::index::overlay::IndexEntry| {
             let coverage = manifest.coverage(&entry.definition.name, &identities);
@@ -115,6 +117,7 @@ impl Table {
                 size_bytes: entry.segments.iter().map(|s| s.length).sum(),
                 covered_files: (identities.len() - coverage.uncovered.len()) as u64,
                 total_files: identities.len() as u64,
+                covered_rows: rows.iter().sum::<u64>() - coverage.uncovered.iter().filter_map(|i| rows.get(*i)).sum::<u64>(),
             }
         };
         Ok(manifest.indexes.iter().map(status).collect())

@@ -125,6 +125,7 @@ final class SessionTest {
       assertThat(description.name()).isEqualTo(NAME);
       assertThat(description.formatVersion()).isEqualTo(2);
       assertThat(description.snapshotId()).isEmpty();
+      assertThat(description.readOnly()).isFalse();
       assertThat(description.columns())
           .extracting(Column::name)
           .containsExactly("id", "name", "embedding");
@@ -419,6 +420,7 @@ final class SessionTest {
         assertThat(index.name()).isEqualTo("by_id");
         assertThat(index.columns()).containsExactly("id");
         assertThat(index.filesCovered()).isEqualTo(2);
+        assertThat(index.rowsCovered()).isEqualTo(200);
         Filter equal = new Filter.Compare(1, Filter.CompareOp.EQ, new Value.LongValue(150));
         ScanRequest request = ScanRequest.builder().filter(equal).build();
         assertThat(table.planScan(request).explain()).contains("index by_id");
