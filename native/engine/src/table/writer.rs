@@ -276,7 +276,7 @@ fn parquet_writer(files: &Confined, location: &Location, schema: &SchemaRef, pro
 fn base_properties() -> parquet::file::properties::WriterPropertiesBuilder {
     WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
-        .set_created_by(format!("benostreamdb {}", build_id()))
+        .set_created_by(format!("benostreamdb version {}", build_id()))
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_statistics_enabled(EnabledStatistics::Page)
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))

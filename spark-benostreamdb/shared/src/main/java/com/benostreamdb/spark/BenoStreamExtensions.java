@@ -15,6 +15,7 @@ public final class BenoStreamExtensions
     SparkCompat.injectTableFunction(
         extensions, VectorSearchFunction.NAME, VectorSearchFunction::plan);
     SparkCompat.injectTableFunction(extensions, TextSearchFunction.NAME, TextSearchFunction::plan);
+    SparkCompat.injectPlanCheck(extensions, SearchFilterCheck::check);
     return BoxedUnit.UNIT;
   }
 }

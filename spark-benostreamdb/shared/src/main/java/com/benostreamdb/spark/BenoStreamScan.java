@@ -22,18 +22,26 @@ final class BenoStreamScan implements SupportsReportStatistics, Batch {
   private final StructType readSchema;
   private final String request;
   private final Optional<Search> search;
+  private final boolean isTableFunction;
 
   BenoStreamScan(
       BenoStreamTable table,
       ScanPlan plan,
       StructType readSchema,
       String request,
-      Optional<Search> search) {
+      Optional<Search> search,
+      boolean isTableFunction) {
     this.table = table;
     this.plan = plan;
     this.readSchema = readSchema;
     this.request = request;
     this.search = search;
+    this.isTableFunction = isTableFunction;
+  }
+
+  /** Whether the search is a table function's, whose filter must not be left to Spark. */
+  boolean isTableFunction() {
+    return isTableFunction;
   }
 
   @Override

@@ -76,12 +76,6 @@ final class BenoStreamScanBuilder
       filter.ifPresent(filters::add);
       (filter.isPresent() ? accepted : residual).add(predicate);
     }
-    if (tableSearch.isPresent() && !residual.isEmpty()) {
-      throw Failures.unsupported(
-          "the filter of a search selects before the best rows are chosen, and this part of it"
-              + " cannot be decided there: "
-              + residual.get(0));
-    }
     pushedPredicates = accepted.toArray(new Predicate[0]);
     return residual.toArray(new Predicate[0]);
   }
@@ -134,7 +128,7 @@ final class BenoStreamScanBuilder
       throw Failures.internal("the engine does not decide a filter that was pushed to it");
     }
     String requested = ScanText.describe(table, pushedPredicates, limit, search);
-    return new BenoStreamScan(table, plan, readSchema, requested, search);
+    return new BenoStreamScan(table, plan, readSchema, requested, search, tableSearch.isPresent());
   }
 
   /** Asks for the required columns; the score stands last because the engine appends it. */

@@ -9,7 +9,6 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
-import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeMap;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
@@ -123,7 +122,7 @@ final class BenoStreamTable
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     requireWritable();
     requireRowsWritable();
-    return new BenoStreamWriteBuilder(this, loaded, info);
+    return new BenoStreamWriteBuilder(this, snapshot(), info);
   }
 
   @Override
@@ -146,7 +145,9 @@ final class BenoStreamTable
   @Override
   public boolean truncateTable() {
     requireWritable();
-    loaded.commit(CommitRequest.overwrite(List.of(), OptionalLong.empty()));
+    try (com.benostreamdb.Table newest = loaded.refresh()) {
+      newest.commit(CommitRequest.overwrite(List.of(), newest.describe().snapshotId()));
+    }
     return true;
   }
 

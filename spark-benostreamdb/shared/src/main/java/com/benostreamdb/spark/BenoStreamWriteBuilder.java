@@ -47,10 +47,16 @@ final class BenoStreamWriteBuilder implements WriteBuilder, SupportsTruncate {
             info.schema(),
             target.describe().columns(),
             table.options());
-    return new RowWrite(table.name(), task, new JobCommit(target), truncate);
+    return new RowWrite(
+        table.name(), task, new JobCommit(target), truncate, target.describe().snapshotId());
   }
 
-  private record RowWrite(String tableName, WriteTask task, JobCommit job, boolean truncate)
+  private record RowWrite(
+      String tableName,
+      WriteTask task,
+      JobCommit job,
+      boolean truncate,
+      OptionalLong baseSnapshotId)
       implements Write, BatchWrite {
     @Override
     public String description() {
@@ -73,7 +79,7 @@ final class BenoStreamWriteBuilder implements WriteBuilder, SupportsTruncate {
           messages,
           bytes ->
               truncate
-                  ? CommitRequest.overwrite(bytes, OptionalLong.empty())
+                  ? CommitRequest.overwrite(bytes, baseSnapshotId)
                   : CommitRequest.append(bytes));
     }
 

@@ -7,7 +7,9 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.SortOrder;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
@@ -79,9 +81,7 @@ final class SearchPlan {
     List<Attribute> output = SparkCompat.output(relation);
     int score = table.schema().size();
     LogicalPlan selected =
-        arguments.has("filter")
-            ? SparkCompat.filter(SparkCompat.parseExpression(arguments.text("filter")), relation)
-            : relation;
+        arguments.has("filter") ? filter(arguments.text("filter"), relation) : relation;
     List<SortOrder> orders = new ArrayList<>();
     orders.add(
         SparkCompat.sortOrder(
@@ -92,5 +92,14 @@ final class SearchPlan {
     }
     LogicalPlan best = SparkCompat.limit(k, SparkCompat.sort(orders, selected));
     return SparkCompat.project(output.subList(0, score + 1), best);
+  }
+
+  private LogicalPlan filter(String text, LogicalPlan relation) {
+    Expression condition = SparkCompat.parseExpression(text);
+    // Spark turns some of them into joins, which would see the best rows only.
+    if (SubqueryExpression.hasSubquery(condition)) {
+      throw Failures.unsupported(function + ": the filter '" + text + "' holds a subquery");
+    }
+    return SparkCompat.filter(condition, relation);
   }
 }

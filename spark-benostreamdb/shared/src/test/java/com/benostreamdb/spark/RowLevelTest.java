@@ -204,7 +204,7 @@ class RowLevelTest {
         table,
         "INSERT INTO bs."
             + table
-            + " SELECT 50, 'appended', null WHERE "
+            + " SELECT id, 'appended', null FROM (SELECT 50 AS id) WHERE "
             + ConcurrentCommits.CONDITION,
         error -> assertThat(error).isNull());
     assertThat(rows("SELECT count(*) FROM bs.%s WHERE id = 50", table)).containsExactly("[1]");

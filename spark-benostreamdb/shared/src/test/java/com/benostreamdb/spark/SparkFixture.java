@@ -3,7 +3,9 @@ package com.benostreamdb.spark;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
@@ -78,7 +80,17 @@ final class SparkFixture {
   }
 
   static List<String> rows(Dataset<Row> data) {
-    return Arrays.stream((Row[]) data.collect()).map(Row::toString).toList();
+    return Arrays.stream((Row[]) data.collect()).map(SparkFixture::text).toList();
+  }
+
+  private static String text(Row row) {
+    List<String> values = new ArrayList<>();
+    for (int i = 0; i < row.size(); i++) {
+      Object value = row.get(i);
+      values.add(
+          value instanceof byte[] bytes ? HexFormat.of().formatHex(bytes) : String.valueOf(value));
+    }
+    return "[" + String.join(",", values) + "]";
   }
 
   static List<String> sortedRows(String text, Object... arguments) {

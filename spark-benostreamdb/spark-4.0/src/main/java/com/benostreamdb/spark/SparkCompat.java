@@ -2,6 +2,7 @@ package com.benostreamdb.spark;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.FunctionIdentifier;
@@ -27,6 +28,8 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Sort;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.CatalogManager;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.SparkStrategy;
 import org.apache.spark.sql.types.DataType;
 import scala.Option;
 import scala.Tuple3;
@@ -56,6 +59,36 @@ final class SparkCompat {
                 return builder.apply(toJava(arguments));
               }
             }));
+  }
+
+  /** Shows {@code check} every part of an optimized plan, before Spark makes it physical. */
+  static void injectPlanCheck(SparkSessionExtensions extensions, Consumer<LogicalPlan> check) {
+    extensions.injectPlannerStrategy(
+        new AbstractFunction1<org.apache.spark.sql.SparkSession, SparkStrategy>() {
+          @Override
+          public SparkStrategy apply(org.apache.spark.sql.SparkSession session) {
+            return new PlanCheck(check);
+          }
+        });
+  }
+
+  /** A strategy that plans nothing. */
+  private static final class PlanCheck extends SparkStrategy {
+    private final transient Consumer<LogicalPlan> check;
+
+    PlanCheck(Consumer<LogicalPlan> check) {
+      this.check = check;
+    }
+
+    @Override
+    public Seq<SparkPlan> apply(LogicalPlan plan) {
+      check.accept(plan);
+      return seq(List.of());
+    }
+  }
+
+  static List<LogicalPlan> children(LogicalPlan plan) {
+    return toJava(plan.children());
   }
 
   static CatalogManager catalogManager() {
