@@ -111,8 +111,7 @@ def main():
     )
     TARGET.parent.mkdir(exist_ok=True)
     pyarrow.parquet.write_table(
-        table, TARGET, compression="zstd", compression_level=19, use_dictionary=["module", "kind"],
-        column_encoding={"embedding.list.element": "BYTE_STREAM_SPLIT"}, write_statistics=False,
+        table, TARGET, compression="zstd", compression_level=19, use_dictionary=["module", "kind"], write_statistics=False,
     )
     print(f"{len(found)} rows, {width} dimensions, {TARGET.stat().st_size:,} bytes, Python {sys.version.split()[0]}")
 
