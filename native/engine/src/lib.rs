@@ -22,6 +22,7 @@ pub use iceberg::predicate::{CompareOp, MatchOp, Predicate};
 pub use iceberg::schema::{Field as IcebergField, Type as IcebergType};
 pub use iceberg::value::Value;
 pub use session::{Session, SessionOptions};
+pub use sql::{QueryResult, SqlStatement, parse_statements};
 pub use table::{
     Batches, CommitMessage, CommitOperation, CommitOutcome, CommitRequest, Environment, Metric, NullDistance, ScanPlan, ScanReport, ScanRequest, SearchMode, SearchRequest, Split, Table, TableWriter,
     TextSearch, VectorSearch,

@@ -1,3 +1,5 @@
+//! Readers that fail, panic, stall, are cancelled, or are read by two threads.
+
 use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;

@@ -2,8 +2,7 @@
 
 use std::io::Read;
 
-use benostreamdb::sql::parse_statements;
-use benostreamdb::{Error, Result, Session};
+use benostreamdb::{Error, Result, Session, parse_statements};
 
 use crate::arguments::SqlArguments;
 use crate::output;

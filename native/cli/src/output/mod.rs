@@ -12,8 +12,7 @@ use std::io::{self, BufWriter, Write};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
-use benostreamdb::sql::QueryResult;
-use benostreamdb::{Error, Result};
+use benostreamdb::{Error, QueryResult, Result};
 use futures::StreamExt;
 
 use crate::arguments::Format;

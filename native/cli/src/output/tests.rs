@@ -1,3 +1,5 @@
+//! Rows of every type in every output format.
+
 use std::sync::Arc;
 
 use arrow::array::Int32Builder;

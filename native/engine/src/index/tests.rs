@@ -1,3 +1,5 @@
+//! Index kinds are found by name.
+
 use super::kind;
 use crate::error::ErrorKind;
 

@@ -10,3 +10,4 @@ mod sql_regression;
 mod sql_search;
 mod support;
 mod table;
+mod tidy;

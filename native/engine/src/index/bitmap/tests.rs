@@ -1,3 +1,5 @@
+//! The bitmap kind against its oracle, on damaged blobs, and its golden bytes.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! The text kind against plain scoring, on damaged blobs, and its golden bytes.
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! Bounds of random predicate trees hold what is true.
+
 use roaring::RoaringBitmap;
 
 use super::{all_rows, evaluate};

@@ -1,3 +1,5 @@
+//! Overlay manifests: round trips, coverage, concurrent changes, garbage, golden bytes.
+
 use std::collections::BTreeMap;
 
 use super::{

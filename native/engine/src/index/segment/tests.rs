@@ -1,3 +1,5 @@
+//! The segment envelope: round trips, and any damage is an error.
+
 use std::collections::BTreeMap;
 
 use bytes::Bytes;

@@ -1,3 +1,5 @@
+//! What functions read from text: vectors and UUIDs.
+
 use super::{parse_uuid, parse_vector, scalar_vector};
 use crate::error::ErrorKind;
 use datafusion::common::ScalarValue;

@@ -1,3 +1,5 @@
+//! Statements that are read, and those that are refused.
+
 use super::{Statement, parse, parse_expression};
 use crate::error::ErrorKind;
 

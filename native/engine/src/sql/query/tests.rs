@@ -1,3 +1,5 @@
+//! Queries follow PostgreSQL: floats, NULLs, decimals, times, overflow.
+
 use std::sync::Arc;
 
 use arrow::array::{
