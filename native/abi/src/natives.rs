@@ -104,7 +104,7 @@ fn thrown(outcome: jni::errors::Result<()>) -> jni::errors::Result<()> {
 
 /// The one exported JNI symbol: registers the natives and answers with version and build.
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_com_benostreamdb_NativeLibrary_init<'l>(
+pub(crate) extern "system" fn Java_com_benostreamdb_NativeLibrary_init<'l>(
     mut env: EnvUnowned<'l>,
     _: JClass<'l>,
     natives: JClass<'l>,
@@ -169,7 +169,8 @@ fn register(env: &mut Env<'_>, class: JClass<'_>) -> Outcome<()> {
         native!("selfTest", "([BJJJJ)[B", self_test),
     ];
     // SAFETY: as above; all are static methods of this class.
-    Ok(unsafe { env.register_native_methods(class, &table)? })
+    unsafe { env.register_native_methods(class, &table)? };
+    Ok(())
 }
 
 /// Runs an operation that needs nothing of Java.

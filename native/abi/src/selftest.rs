@@ -14,11 +14,12 @@ use crate::wire::self_test::Test;
 use crate::wire::{Failure, Rendered, RenderedColumn, SelfTest};
 use crate::{import, wire};
 
-/// Runs a `SelfTest`.
+/// Runs a `SelfTest`. One of them is to panic.
 ///
 /// # Safety
 /// `in_*` are null or structs of the Arrow C data interface, consumed where the test takes a batch;
 /// `out_*` are null or hold nothing to release.
+#[allow(clippy::panic)]
 pub(crate) unsafe fn run(
     request: &[u8],
     in_array: *mut FFI_ArrowArray,

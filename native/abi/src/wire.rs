@@ -4,7 +4,7 @@
 use benostreamdb::{Error, Result};
 use prost::Message;
 
-#[allow(missing_docs, clippy::all, clippy::pedantic)]
+#[allow(missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
 mod messages {
     include!(concat!(env!("OUT_DIR"), "/benostream.v1.rs"));
 }

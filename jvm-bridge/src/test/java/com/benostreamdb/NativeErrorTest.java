@@ -103,6 +103,18 @@ final class NativeErrorTest {
   }
 
   @Test
+  void handleThatNobodyClosedIsClosedWhenCollectedAndCounted() throws InterruptedException {
+    long before = Metrics.read().leakedHandles();
+    assertThat(Session.open(Map.of()).handle()).isPositive();
+    for (int i = 0; i < 200 && Metrics.read().leakedHandles() == before; i++) {
+      System.gc();
+      Thread.sleep(10);
+    }
+    assertThat(Metrics.read().leakedHandles()).isEqualTo(before + 1);
+    assertThat(Metrics.read().openHandles()).containsEntry("session", 0L);
+  }
+
+  @Test
   void closingFromManyThreadsClosesOnce() {
     for (int round = 0; round < 50; round++) {
       long session =
