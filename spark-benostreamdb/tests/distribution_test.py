@@ -6,7 +6,9 @@ Every scenario is a process of its own, because a virtual machine keeps the JARs
 """
 
 import argparse
+import contextlib
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -91,24 +93,20 @@ def local(warehouse, jars):
     expect(frame.count(), 4010)
 
 
+def tasks(spark):
+    """How many tasks each executor has ended, killed ones included."""
+    listed = spark.sparkContext._jsc.sc().statusStore().executorList(True)
+    executors = [listed.apply(index) for index in range(listed.size())]
+    return {executor.id(): executor.totalTasks() for executor in executors}
+
+
 def executors_used(spark, action):
     """How many executors ran tasks of an action."""
-    store = spark.sparkContext._jsc.sc().statusStore()
-
-    def tasks():
-        listed = store.executorList(True)
-        found = {}
-        for index in range(listed.size()):
-            executor = listed.apply(index)
-            found[executor.id()] = executor.totalTasks()
-        return found
-
-    before = tasks()
+    before = tasks(spark)
     action()
     time.sleep(0.5)
-    return sum(
-        1 for name, total in tasks().items() if name != "driver" and total > before.get(name, 0)
-    )
+    after = tasks(spark).items()
+    return sum(1 for name, total in after if name != "driver" and total > before.get(name, 0))
 
 
 def cluster(warehouse, jars):
@@ -139,15 +137,56 @@ def cluster(warehouse, jars):
     expect(values(spark, "SELECT count(*) FROM bs.ns.docs"), [(79920,)])
 
 
+@contextlib.contextmanager
+def standalone_cluster(hosts):
+    """A master and a worker for each host name: a twin of a task runs on another host only."""
+    import pyspark
+
+    home = os.path.dirname(pyspark.__file__)
+    environment = {**os.environ, "SPARK_HOME": home, "SPARK_WORKER_DIR": tempfile.mkdtemp()}
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"spark://127.0.0.1:{port}"
+
+    def start(*arguments):
+        return subprocess.Popen(
+            [os.path.join(home, "bin", "spark-class"), *arguments],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    processes = [
+        start("org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
+    ]
+    for host in hosts:
+        processes.append(
+            start("org.apache.spark.deploy.worker.Worker", "--host", host, "--webui-port", "0", "-c", "1", "-m", "1g", url)
+        )
+    try:
+        yield url
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+            process.wait()
+
+
 def speculation(warehouse, jars):
     """A slow task gets a twin; one of them is killed, its rows are there once."""
+    with standalone_cluster(["127.0.0.2", "127.0.0.3"]) as master:
+        write_with_a_slow_task(master, warehouse, jars)
+
+
+def write_with_a_slow_task(master, warehouse, jars):
     from pyspark import TaskContext
     from pyspark.sql.functions import udf
 
     spark = session(
-        "local-cluster[2,1,1024]",
+        master,
         warehouse,
         jars,
+        spark__executor__memory="1g",
         spark__speculation="true",
         spark__speculation__interval="200ms",
         spark__speculation__multiplier="1.1",
@@ -159,17 +198,23 @@ def speculation(warehouse, jars):
 
     def slow(value):
         context = TaskContext.get()
-        if context.partitionId() == 0 and context.attemptNumber() == 0 and value % 1000 == 999:
-            time.sleep(2)
+        if context.partitionId() == 0 and context.attemptNumber() == 0 and value == 999:
+            time.sleep(10)
         return value
 
     rows = spark.range(0, 10000, 1, 4).select(
         udf(slow, "bigint").asNondeterministic()("id").alias("id")
     )
+    before = sum(tasks(spark).values())
     rows.writeTo("bs.ns.slow").append()
+    time.sleep(0.5)
+    ran = sum(tasks(spark).values()) - before
+    if ran < 5:
+        raise AssertionError(f"no task got a twin: {ran} tasks ran")
     expect(
         values(spark, "SELECT count(*), count(DISTINCT id) FROM bs.ns.slow"), [(10000, 10000)]
     )
+    spark.stop()
 
 
 def command_line(warehouse, jars):
@@ -213,8 +258,12 @@ def main():
     jars = [os.path.abspath(j) for j in (arguments.jar, arguments.iceberg_jar) if j]
     chosen = [s for s in SCENARIOS if not arguments.scenarios or s.__name__ in arguments.scenarios]
     if arguments.inside:
+        from pyspark.sql import SparkSession
+
         for scenario in chosen:
             scenario(tempfile.mkdtemp(), jars)
+            if SparkSession.getActiveSession():
+                SparkSession.getActiveSession().stop()
         return 0
     failed = 0
     for scenario in chosen:
