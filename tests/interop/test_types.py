@@ -56,7 +56,7 @@ COLUMNS = [
     ),
     column(
         "float8", "double precision", "double",
-        ("'NaN'", float("nan")), ("'-0'", -0.0), ("'-Infinity'", float("-inf")), ("'5e-324'", 5e-324), ("'0.1'", 0.1),
+        ("'NaN'", float("nan")), ("'-0'", -0.0), ("'-Infinity'", float("-inf")), ("'5e-324'", 5e-324), ("0.1", 0.1),
     ),
     column(
         "only_nan", "double precision", "double",

@@ -19,8 +19,9 @@ use super::search::SearchExec;
 use crate::error::{Error, Result};
 use crate::iceberg::predicate::Predicate;
 use crate::table::{
-    Metric, NullDistance, ScanRequest, SearchMode, SearchRequest, Table, VectorSearch,
+    Metric, NullDistance, ScanPlan, ScanRequest, SearchMode, SearchRequest, Table, VectorSearch,
 };
+use crate::telemetry;
 
 /// The field metadata that carries a vector column's declared dimension to the rules.
 pub(crate) const DIMENSION_KEY: &str = "benostream.vector.dimension";
@@ -302,7 +303,7 @@ impl TableProvider for TableScanProvider {
             request.projection = Some(projection);
             request.conjuncts = conjuncts.clone();
             request.search = Some(search.clone());
-            let plan = self.table.plan_scan(&request).await?;
+            let plan = plan_scan(&self.table, &request).await?;
             return Ok(Arc::new(SearchExec::new(
                 &self.table,
                 plan,
@@ -317,7 +318,7 @@ impl TableProvider for TableScanProvider {
         if let Rows::Nearest(search) = &self.rows {
             request.search = Some(SearchRequest::Vector(search.clone()));
         }
-        let plan = self.table.plan_scan(&request).await?;
+        let plan = plan_scan(&self.table, &request).await?;
         let output = ScanOutput {
             schema,
             filters: filters.iter().map(ToString::to_string).collect(),
@@ -330,4 +331,13 @@ impl TableProvider for TableScanProvider {
             partitions,
         )))
     }
+}
+
+/// Plans a scan. Indexes that cannot be used change no row, so whoever asks is warned instead.
+async fn plan_scan(table: &Table, request: &ScanRequest) -> Result<ScanPlan> {
+    let plan = table.plan_scan(request).await?;
+    for warning in &plan.report.warnings {
+        telemetry::warn(&format!("table {}: {warning}", table.name()));
+    }
+    Ok(plan)
 }
