@@ -154,11 +154,8 @@ impl Table {
 
     /// Analyzer, parameters and statistics: over the live rows of the snapshot, whatever the filter.
     async fn plan_text(&self, request: &TextSearch, definition: Option<&IndexDefinition>, overlay: &OverlayView, report: &mut ScanReport) -> Result<TextPlan> {
-        let parameter = |key: &str| definition.and_then(|d| d.parameters.get(key).cloned());
-        let name = request.analyzer.clone().or_else(|| parameter("analyzer")).unwrap_or_else(|| "standard".to_string());
-        let number = |key: &str, default: f64| parameter(key).and_then(|t| t.parse().ok()).unwrap_or(default);
-        let analyzer = Analyzer::by_name(&name)?;
-        let mut plan = TextPlan { analyzer: name, k1: number("k1", 1.2), b: number("b", 0.75), statistics: TextStatistics::default() };
+        let mut plan = empty_text_plan(request, definition);
+        let analyzer = Analyzer::by_name(&plan.analyzer)?;
         let mut terms = analyzer.terms(&request.query);
         terms.sort_unstable();
         terms.dedup();
@@ -219,3 +216,15 @@ impl Table {
     }
 }
 
+/// How to analyse and score, by request, then index, then default; without statistics.
+fn empty_text_plan(request: &TextSearch, definition: Option<&IndexDefinition>) -> TextPlan {
+    let parameter = |key: &str| definition.and_then(|d| d.parameters.get(key).cloned());
+    let named = request.analyzer.clone().or_else(|| parameter("analyzer"));
+    let number = |key: &str, default: f64| parameter(key).and_then(|t| t.parse().ok()).unwrap_or(default);
+    TextPlan {
+        analyzer: named.unwrap_or_else(|| "standard".to_string()),
+        k1: number("k1", 1.2),
+        b: number("b", 0.75),
+        statistics: TextStatistics::default(),
+    }
+}

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray, RecordBatch};
 
 use super::candidate::{Best, Candidate, Direction};
-use super::rows::SplitSearch;
+use super::rows::{Covered, SplitSearch};
 use crate::error::{Error, Result};
 use crate::index::bm25::{Analyzer, TextScorer};
-use crate::index::{OpenIndex, TextQuery};
+use crate::index::{OpenIndex, TextQuery, TextStatistics};
 use crate::table::{TextPlan, TextSearch};
 
 /// The analysed query of a request.
@@ -25,22 +25,7 @@ pub(super) async fn search(search: &Arc<SplitSearch>, request: &TextSearch, plan
         return search.fetch(&[]).await;
     }
     let (covered, scanned) = search.open_segments().await;
-    let mut candidates = Vec::new();
-    for segment in &covered {
-        let OpenIndex::Text(index) = &segment.open else {
-            return Err(Error::internal("a text search was planned on another kind of index"));
-        };
-        let allowed = search.allowed(segment).await?;
-        let (index, query, statistics, k) = (Arc::clone(index), query.clone(), plan.statistics.clone(), request.k);
-        let hits = tokio::task::spawn_blocking(move || index.search(&query, &statistics, k, Some(&allowed)))
-            .await
-            .map_err(|e| Error::internal(format!("the text search failed: {e}")))??;
-        for hit in hits {
-            let place = segment.locate(&search.split.files, hit.row);
-            let (file, position) = place.ok_or_else(|| Error::internal(format!("segment row {} belongs to no file of the split", hit.row)))?;
-            candidates.push(Candidate { file, position, value: Some(hit.value) });
-        }
-    }
+    let mut candidates = indexed(search, &covered, &query, &plan.statistics, request.k).await?;
     let ranks = search.ranks();
     let mut best = Best::new(request.k, Direction::Descending, &ranks);
     let mut scorer = TextScorer::new(analyzer, &query, &plan.statistics)?;
@@ -57,4 +42,25 @@ pub(super) async fn search(search: &Arc<SplitSearch>, request: &TextSearch, plan
     }
     candidates.extend(best.finish());
     search.fetch(&search.best(candidates, request.k, Direction::Descending)).await
+}
+
+/// The best k rows of each segment by its postings.
+async fn indexed(search: &Arc<SplitSearch>, covered: &[Covered], query: &TextQuery, statistics: &TextStatistics, k: usize) -> Result<Vec<Candidate>> {
+    let mut candidates = Vec::new();
+    for segment in covered {
+        let OpenIndex::Text(index) = &segment.open else {
+            return Err(Error::internal("a text search was planned on another kind of index"));
+        };
+        let allowed = search.allowed(segment).await?;
+        let (index, query, statistics, k) = (Arc::clone(index), query.clone(), statistics.clone(), k);
+        let hits = tokio::task::spawn_blocking(move || index.search(&query, &statistics, k, Some(&allowed)))
+            .await
+            .map_err(|e| Error::internal(format!("the text search failed: {e}")))??;
+        for hit in hits {
+            let place = segment.locate(&search.split.files, hit.row);
+            let (file, position) = place.ok_or_else(|| Error::internal(format!("segment row {} belongs to no file of the split", hit.row)))?;
+            candidates.push(Candidate { file, position, value: Some(hit.value) });
+        }
+    }
+    Ok(candidates)
 }

@@ -185,18 +185,8 @@ impl Draft {
     async fn publish(&mut self, table: &Table, operation: CommitOperation) -> Result<CommitOutcome> {
         let document = table.document();
         let parent = table.snapshot();
-        let mut manifests = Vec::new();
-        let (data, deletes) = (std::mem::take(&mut self.data), std::mem::take(&mut self.deletes));
+        let manifests = self.write_manifests(table, operation).await?;
         let added_rows = self.delta.added_records;
-        for (content, entries) in [(ManifestContent::Data, data), (ManifestContent::Deletes, deletes)] {
-            if !entries.is_empty() {
-                manifests.push(self.write_manifest(table, content, &entries).await?);
-            }
-        }
-        match operation {
-            CommitOperation::Overwrite => manifests.extend(self.remove_all(table).await?),
-            CommitOperation::Append | CommitOperation::RowDelta => manifests.extend(table.manifests().await?),
-        }
         if operation == CommitOperation::Overwrite && added_rows == 0 && self.delta.deleted_data_files == 0 {
             return Ok(CommitOutcome { snapshot_id: None, added_rows: 0, deleted_rows: 0 });
         }
@@ -226,6 +216,22 @@ impl Draft {
         let next = table.change(&[Update::AddSnapshot(snapshot)])?;
         table.swap(&next).await?;
         Ok(CommitOutcome { snapshot_id: Some(self.snapshot_id), added_rows, deleted_rows })
+    }
+
+    /// The manifests of the new snapshot: those of its own entries, then those that it keeps.
+    async fn write_manifests(&mut self, table: &Table, operation: CommitOperation) -> Result<Vec<ManifestFile>> {
+        let mut manifests = Vec::new();
+        let (data, deletes) = (std::mem::take(&mut self.data), std::mem::take(&mut self.deletes));
+        for (content, entries) in [(ManifestContent::Data, data), (ManifestContent::Deletes, deletes)] {
+            if !entries.is_empty() {
+                manifests.push(self.write_manifest(table, content, &entries).await?);
+            }
+        }
+        match operation {
+            CommitOperation::Overwrite => manifests.extend(self.remove_all(table).await?),
+            CommitOperation::Append | CommitOperation::RowDelta => manifests.extend(table.manifests().await?),
+        }
+        Ok(manifests)
     }
 
     fn operation_name(&self, operation: CommitOperation) -> &'static str {
