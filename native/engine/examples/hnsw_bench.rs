@@ -25,15 +25,25 @@ fn main() -> Result<(), Box<dyn Error>> {
     let dimension: usize = dimension.parse()?;
     let base = read_floats(base)?;
     let queries = read_floats(queries)?;
-    let truth: Vec<u32> = std::fs::read(truth)?.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    let truth: Vec<u32> = std::fs::read(truth)?
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .map(|word| u32::from_le_bytes(*word))
+        .collect();
     let kind = HnswKind::with_threads(threads.parse::<NonZero<usize>>()?);
     let started = Clock::start();
     let (index, bytes) = build(&kind, base, dimension, parameters)?;
-    println!("{{\"build_seconds\": {:.3}, \"bytes\": {bytes}}}", started.seconds());
+    println!(
+        "{{\"build_seconds\": {:.3}, \"bytes\": {bytes}}}",
+        started.seconds()
+    );
     for line in std::io::stdin().lock().lines() {
         let line = line?;
         let words: Vec<&str> = line.split_whitespace().collect();
-        let ["search", ef, k] = words.as_slice() else { return Err(format!("unknown command {line}").into()) };
+        let ["search", ef, k] = words.as_slice() else {
+            return Err(format!("unknown command {line}").into());
+        };
         let (ef, k): (usize, usize) = (ef.parse()?, k.parse()?);
         let (mut found, mut distances) = (Vec::new(), 0);
         let started = Clock::start();
@@ -43,26 +53,49 @@ fn main() -> Result<(), Box<dyn Error>> {
             found.push(hits.hits);
         }
         let seconds = started.seconds();
-        let right: usize = found.iter().zip(truth.chunks(TRUTH_LENGTH)).map(|(hits, truth)| {
-            let truth: BTreeSet<u32> = truth.iter().copied().take(k).collect();
-            hits.iter().filter(|hit| truth.contains(&hit.row)).count()
-        }).sum();
+        let right: usize = found
+            .iter()
+            .zip(truth.chunks(TRUTH_LENGTH))
+            .map(|(hits, truth)| {
+                let truth: BTreeSet<u32> = truth.iter().copied().take(k).collect();
+                hits.iter().filter(|hit| truth.contains(&hit.row)).count()
+            })
+            .sum();
         let recall = right as f64 / (found.len() * k) as f64;
         let distances = distances as f64 / found.len() as f64;
-        println!("{{\"seconds\": {seconds:.6}, \"recall\": {recall:.5}, \"distances\": {distances:.1}}}");
+        println!(
+            "{{\"seconds\": {seconds:.6}, \"recall\": {recall:.5}, \"distances\": {distances:.1}}}"
+        );
     }
     Ok(())
 }
 
-fn build(kind: &HnswKind, base: Vec<f32>, dimension: usize, parameters: &str) -> Result<(Arc<dyn VectorIndex>, usize), Box<dyn Error>> {
+fn build(
+    kind: &HnswKind,
+    base: Vec<f32>,
+    dimension: usize,
+    parameters: &str,
+) -> Result<(Arc<dyn VectorIndex>, usize), Box<dyn Error>> {
     let rows = base.len() / dimension;
     let element = Arc::new(Field::new("element", DataType::Float32, false));
-    let column: ArrayRef = Arc::new(FixedSizeListArray::try_new(element, i32::try_from(dimension)?, Arc::new(Float32Array::from(base)), None)?);
-    let schema = Schema::new(vec![Field::new("embedding", column.data_type().clone(), false)]);
+    let column: ArrayRef = Arc::new(FixedSizeListArray::try_new(
+        element,
+        i32::try_from(dimension)?,
+        Arc::new(Float32Array::from(base)),
+        None,
+    )?);
+    let schema = Schema::new(vec![Field::new(
+        "embedding",
+        column.data_type().clone(),
+        false,
+    )]);
     let batch = RecordBatch::try_new(Arc::new(schema), vec![column])?;
     let fields = batch.schema().fields().to_vec();
-    let given: BTreeMap<String, String> =
-        parameters.split(',').filter_map(|pair| pair.split_once('=')).map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let given: BTreeMap<String, String> = parameters
+        .split(',')
+        .filter_map(|pair| pair.split_once('='))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
     let definition = IndexDefinition {
         name: "bench".to_owned(),
         kind: kind.name().to_owned(),
@@ -80,7 +113,12 @@ fn build(kind: &HnswKind, base: Vec<f32>, dimension: usize, parameters: &str) ->
 }
 
 fn read_floats(path: &str) -> Result<Vec<f32>, Box<dyn Error>> {
-    Ok(std::fs::read(path)?.as_chunks::<4>().0.iter().map(|word| f32::from_le_bytes(*word)).collect())
+    Ok(std::fs::read(path)?
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .map(|word| f32::from_le_bytes(*word))
+        .collect())
 }
 
 /// Processor time of this thread where the system tells it, else elapsed time.
@@ -91,7 +129,10 @@ struct Clock {
 
 impl Clock {
     fn start() -> Self {
-        Clock { wall: Instant::now(), processor: processor_seconds() }
+        Clock {
+            wall: Instant::now(),
+            processor: processor_seconds(),
+        }
     }
 
     fn seconds(&self) -> f64 {

@@ -96,7 +96,13 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error of `kind`; the message is lower-case, without a full stop, and names the thing.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Error { kind, message: message.into(), context: Vec::new(), source: None, retryable: kind == ErrorKind::Unavailable }
+        Error {
+            kind,
+            message: message.into(),
+            context: Vec::new(),
+            source: None,
+            retryable: kind == ErrorKind::Unavailable,
+        }
     }
 
     /// Adds what the callee did not know: a path, a snapshot, a column.
@@ -108,7 +114,10 @@ impl Error {
 
     /// Keeps the error that caused this one.
     #[must_use]
-    pub fn caused_by(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+    pub fn caused_by(
+        mut self,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
         self.source = Some(source.into());
         self
     }
@@ -222,9 +231,13 @@ impl From<object_store::Error> for Error {
             Store::NotFound { .. } => ErrorKind::NotFound,
             Store::AlreadyExists { .. } => ErrorKind::AlreadyExists,
             Store::Precondition { .. } | Store::NotModified { .. } => ErrorKind::Conflict,
-            Store::PermissionDenied { .. } | Store::Unauthenticated { .. } => ErrorKind::PermissionDenied,
+            Store::PermissionDenied { .. } | Store::Unauthenticated { .. } => {
+                ErrorKind::PermissionDenied
+            }
             Store::NotSupported { .. } | Store::NotImplemented { .. } => ErrorKind::Unsupported,
-            Store::InvalidPath { .. } | Store::UnknownConfigurationKey { .. } => ErrorKind::InvalidInput,
+            Store::InvalidPath { .. } | Store::UnknownConfigurationKey { .. } => {
+                ErrorKind::InvalidInput
+            }
             _ => ErrorKind::Unavailable,
         };
         Error::new(kind, format!("store: {error}")).caused_by(error)

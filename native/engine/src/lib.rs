@@ -17,14 +17,15 @@ mod telemetry;
 
 pub use catalog::TableRef;
 pub use error::{Error, ErrorKind, Result};
-pub use maintain::{IndexBuildPlan, IndexPiece, IndexRequest, IndexStatus, SegmentMessage};
 pub use iceberg::predicate::{CompareOp, MatchOp, Predicate};
 pub use iceberg::schema::{Field as IcebergField, Type as IcebergType};
 pub use iceberg::value::Value;
+pub use maintain::{IndexBuildPlan, IndexPiece, IndexRequest, IndexStatus, SegmentMessage};
 pub use session::{Session, SessionOptions};
 pub use sql::{QueryResult, SqlStatement, parse_statements};
 pub use table::{
-    Batches, CommitMessage, CommitOperation, CommitOutcome, CommitRequest, Environment, Metric, NullDistance, ScanPlan, ScanReport, ScanRequest, SearchMode, SearchRequest, Split, Table, TableWriter,
-    TextSearch, VectorSearch,
+    Batches, CommitMessage, CommitOperation, CommitOutcome, CommitRequest, Environment, Metric,
+    NullDistance, ScanPlan, ScanReport, ScanRequest, SearchMode, SearchRequest, Split, Table,
+    TableWriter, TextSearch, VectorSearch,
 };
 pub use telemetry::set_warning_sink;

@@ -36,7 +36,9 @@ impl AlignedFloats {
     pub fn as_slice(&self) -> &[f32] {
         // SAFETY: `Line` is `repr(C)` around `[f32; 16]` with size 64 and no padding bytes, so `lines`
         // are `16 * len` contiguous initialised floats that live as long as `self` is borrowed.
-        unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast::<f32>(), self.lines.len() * LANES) }
+        unsafe {
+            std::slice::from_raw_parts(self.lines.as_ptr().cast::<f32>(), self.lines.len() * LANES)
+        }
     }
 }
 
@@ -53,8 +55,17 @@ impl AlignedBytes {
         let mut lines = vec![Line([0.0; LANES]); bytes.len().div_ceil(LINE)];
         // SAFETY: `lines` owns at least `bytes.len()` bytes, every byte pattern is a valid float, and
         // the freshly allocated target cannot overlap the source.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), lines.as_mut_ptr().cast::<u8>(), bytes.len()) };
-        AlignedBytes { lines, length: bytes.len() }
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                bytes.as_ptr(),
+                lines.as_mut_ptr().cast::<u8>(),
+                bytes.len(),
+            )
+        };
+        AlignedBytes {
+            lines,
+            length: bytes.len(),
+        }
     }
 
     /// The bytes.

@@ -30,7 +30,12 @@ impl<'a> Matrix<'a> {
         if stride == 0 || !stride.is_multiple_of(LANES) || !data.len().is_multiple_of(stride) {
             return None;
         }
-        Some(Matrix { data, stride, rows: data.len() / stride, isa })
+        Some(Matrix {
+            data,
+            stride,
+            rows: data.len() / stride,
+            isa,
+        })
     }
 
     /// How many rows there are.
@@ -41,7 +46,9 @@ impl<'a> Matrix<'a> {
     /// One row with its padding; empty beyond the end.
     pub fn row(&self, id: u32) -> &'a [f32] {
         let start = (id as usize).saturating_mul(self.stride);
-        self.data.get(start..start.saturating_add(self.stride)).unwrap_or(&[])
+        self.data
+            .get(start..start.saturating_add(self.stride))
+            .unwrap_or(&[])
     }
 
     /// `values` padded for this matrix; what is longer than a row is cut.
@@ -98,7 +105,10 @@ impl<'a> Matrix<'a> {
     fn portable<T: scalar::Term>(&self, query: &[f32], ids: &[u32], out: &mut [f32]) {
         for (slot, id) in out.iter_mut().zip(ids) {
             let start = self.offset(*id);
-            *slot = scalar::sum::<T>(query, self.data.get(start..start + self.stride).unwrap_or(&[]));
+            *slot = scalar::sum::<T>(
+                query,
+                self.data.get(start..start + self.stride).unwrap_or(&[]),
+            );
         }
     }
 
@@ -127,7 +137,9 @@ pub fn prefetch<T>(data: &[T], start: usize, length: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let Some(part) = data.get(start..start.saturating_add(length)) else { return };
+        let Some(part) = data.get(start..start.saturating_add(length)) else {
+            return;
+        };
         let bytes = size_of_val(part);
         let mut offset = 0;
         while offset < bytes {
@@ -147,7 +159,9 @@ pub fn prefetch<T>(data: &[T], start: usize, length: usize) {
 pub fn gather_unvisited(neighbours: &[u32], marks: &mut [u8], epoch: u8, out: &mut [u32]) -> usize {
     let mut count = 0;
     for &id in neighbours {
-        let (Some(mark), Some(slot)) = (marks.get_mut(id as usize), out.get_mut(count)) else { continue };
+        let (Some(mark), Some(slot)) = (marks.get_mut(id as usize), out.get_mut(count)) else {
+            continue;
+        };
         *slot = id;
         count += usize::from(*mark != epoch);
         *mark = epoch;

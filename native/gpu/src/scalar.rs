@@ -43,7 +43,29 @@ pub(crate) fn sum<T: Term>(a: &[f32], b: &[f32]) -> f32 {
 }
 
 fn fold(lanes: [f32; LANES]) -> f32 {
-    let [a0, a1, a2, a3, a4, a5, a6, a7, b0, b1, b2, b3, b4, b5, b6, b7] = lanes;
-    let (c0, c1, c2, c3) = ((a0 + b0) + (a4 + b4), (a1 + b1) + (a5 + b5), (a2 + b2) + (a6 + b6), (a3 + b3) + (a7 + b7));
+    let [
+        a0,
+        a1,
+        a2,
+        a3,
+        a4,
+        a5,
+        a6,
+        a7,
+        b0,
+        b1,
+        b2,
+        b3,
+        b4,
+        b5,
+        b6,
+        b7,
+    ] = lanes;
+    let (c0, c1, c2, c3) = (
+        (a0 + b0) + (a4 + b4),
+        (a1 + b1) + (a5 + b5),
+        (a2 + b2) + (a6 + b6),
+        (a3 + b3) + (a7 + b7),
+    );
     (c0 + c2) + (c1 + c3)
 }

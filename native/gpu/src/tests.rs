@@ -6,7 +6,10 @@ struct Random(u64);
 
 impl Random {
     fn float(&mut self) -> f32 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 40) as f32 / (1 << 23) as f32 - 1.0
     }
 }
@@ -15,7 +18,11 @@ fn rows(count: usize, dimension: usize, scale: f32) -> AlignedFloats {
     let mut random = Random(7);
     let mut rows = AlignedFloats::new();
     for _ in 0..count {
-        rows.push_row(&(0..dimension).map(|_| random.float() * scale).collect::<Vec<_>>());
+        rows.push_row(
+            &(0..dimension)
+                .map(|_| random.float() * scale)
+                .collect::<Vec<_>>(),
+        );
     }
     rows
 }
@@ -34,10 +41,20 @@ fn list_kernels_on_every_instruction_set_give_equal_bits() {
                     let (mut a, mut b) = ([-1f32; 23], [-1f32; 23]);
                     plain.squared_l2(plain.row(4), &ids[..count], &mut a);
                     fast.squared_l2(plain.row(4), &ids[..count], &mut b);
-                    assert_eq!(a.map(f32::to_bits), b.map(f32::to_bits), "{} {dimension} {count}", isa.name());
+                    assert_eq!(
+                        a.map(f32::to_bits),
+                        b.map(f32::to_bits),
+                        "{} {dimension} {count}",
+                        isa.name()
+                    );
                     plain.dot(plain.row(5), &ids[..count], &mut a);
                     fast.dot(plain.row(5), &ids[..count], &mut b);
-                    assert_eq!(a.map(f32::to_bits), b.map(f32::to_bits), "{} {dimension} {count}", isa.name());
+                    assert_eq!(
+                        a.map(f32::to_bits),
+                        b.map(f32::to_bits),
+                        "{} {dimension} {count}",
+                        isa.name()
+                    );
                     assert!(a[count..].iter().all(|x| *x == -1.0));
                 }
             }
@@ -68,10 +85,21 @@ fn distance_of_known_vectors_is_exact() {
     assert_eq!(Metric::L1.distance(&a, &b), Some(7.0));
     assert_eq!(Metric::InnerProduct.distance(&a, &b), Some(-25.0));
     assert_eq!(Metric::Cosine.distance(&a, &a), Some(0.0));
-    assert_eq!(Metric::Cosine.distance(&[1.0, 0.0], &[-2.0, 0.0]), Some(2.0));
-    assert!(Metric::Cosine.distance(&[0.0, 0.0], &[1.0, 0.0]).unwrap().is_nan());
+    assert_eq!(
+        Metric::Cosine.distance(&[1.0, 0.0], &[-2.0, 0.0]),
+        Some(2.0)
+    );
+    assert!(
+        Metric::Cosine
+            .distance(&[0.0, 0.0], &[1.0, 0.0])
+            .unwrap()
+            .is_nan()
+    );
     assert!(Metric::L2.distance(&[f32::NAN], &[1.0]).unwrap().is_nan());
-    assert_eq!(Metric::L2.distance(&[f32::MAX], &[f32::MIN]), Some(2.0 * f64::from(f32::MAX)));
+    assert_eq!(
+        Metric::L2.distance(&[f32::MAX], &[f32::MIN]),
+        Some(2.0 * f64::from(f32::MAX))
+    );
     assert_eq!(Metric::L2.distance(&a, &b[..2]), None);
     for metric in Metric::ALL {
         assert_eq!(Metric::from_name(metric.name()), Some(metric));
@@ -81,11 +109,20 @@ fn distance_of_known_vectors_is_exact() {
 #[test]
 fn top_k_with_nan_and_ties_orders_as_results() {
     let mut top = TopK::new(4);
-    for (row, distance) in [f64::NAN, 1.0, -0.0, 0.0, f64::INFINITY, -1.0, 0.0].into_iter().enumerate() {
+    for (row, distance) in [f64::NAN, 1.0, -0.0, 0.0, f64::INFINITY, -1.0, 0.0]
+        .into_iter()
+        .enumerate()
+    {
         top.push(distance, row as u64);
     }
     assert_eq!(top.bound(), Some(0.0));
-    assert_eq!(top.into_sorted().iter().map(|hit| hit.0).collect::<Vec<_>>(), [5, 2, 3, 6]);
+    assert_eq!(
+        top.into_sorted()
+            .iter()
+            .map(|hit| hit.0)
+            .collect::<Vec<_>>(),
+        [5, 2, 3, 6]
+    );
     let mut none = TopK::new(0);
     none.push(1.0, 1);
     assert!(none.is_empty());
@@ -101,7 +138,10 @@ fn aligned_copy_of_bytes_keeps_them_and_refuses_odd_views() {
     let copy = AlignedBytes::copy_of(&bytes);
     assert_eq!(copy.as_slice(), bytes);
     assert_eq!(copy.as_slice().as_ptr() as usize % 64, 0);
-    assert_eq!(as_ids(&copy.as_slice()[4..12]), Some(&[0x0706_0504, 0x0b0a_0908][..]));
+    assert_eq!(
+        as_ids(&copy.as_slice()[4..12]),
+        Some(&[0x0706_0504, 0x0b0a_0908][..])
+    );
     assert_eq!(as_floats(&copy.as_slice()[1..9]), None);
     assert_eq!(as_ids(&copy.as_slice()[0..6]), None);
 }

@@ -42,7 +42,10 @@ impl Ord for OrderedBits {
 impl TopK {
     /// An empty collection of at most `k`.
     pub fn new(k: usize) -> Self {
-        TopK { k, heap: BinaryHeap::new() }
+        TopK {
+            k,
+            heap: BinaryHeap::new(),
+        }
     }
 
     /// Offers a row.
@@ -59,7 +62,11 @@ impl TopK {
 
     /// The distance that a row must beat, once `k` rows are held.
     pub fn bound(&self) -> Option<f64> {
-        if self.heap.len() < self.k { None } else { self.heap.peek().map(|entry| entry.2.0) }
+        if self.heap.len() < self.k {
+            None
+        } else {
+            self.heap.peek().map(|entry| entry.2.0)
+        }
     }
 
     /// How many are held.
@@ -74,6 +81,10 @@ impl TopK {
 
     /// The rows and distances, nearest first.
     pub fn into_sorted(self) -> Vec<(u64, f64)> {
-        self.heap.into_sorted_vec().into_iter().map(|(_, row, distance)| (row, distance.0)).collect()
+        self.heap
+            .into_sorted_vec()
+            .into_iter()
+            .map(|(_, row, distance)| (row, distance.0))
+            .collect()
     }
 }

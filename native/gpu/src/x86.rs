@@ -16,14 +16,22 @@ fn four(matrix: &Matrix<'_>, ids: &[u32], at: usize) -> [usize; 4] {
 
 #[inline(always)]
 fn prefetch_ahead(matrix: &Matrix<'_>, ids: &[u32], from: usize, to: usize) {
-    for &id in ids.get(from.min(ids.len())..to.min(ids.len())).unwrap_or(&[]) {
+    for &id in ids
+        .get(from.min(ids.len())..to.min(ids.len()))
+        .unwrap_or(&[])
+    {
         matrix.prefetch(id);
     }
 }
 
 /// Squared L2 (`L2`) or dot products. The query is `stride` long and there is at least one row.
 #[target_feature(enable = "avx2,fma")]
-pub(crate) fn avx2<const L2: bool>(matrix: &Matrix<'_>, query: &[f32], ids: &[u32], out: &mut [f32]) {
+pub(crate) fn avx2<const L2: bool>(
+    matrix: &Matrix<'_>,
+    query: &[f32],
+    ids: &[u32],
+    out: &mut [f32],
+) {
     let stride = matrix.stride().min(query.len());
     prefetch_ahead(matrix, ids, 0, AHEAD);
     for (group, slots) in out.chunks_mut(4).enumerate() {
@@ -38,7 +46,12 @@ pub(crate) fn avx2<const L2: bool>(matrix: &Matrix<'_>, query: &[f32], ids: &[u3
         let mut block = 0;
         while block + LANES <= stride {
             // SAFETY: `block + 16 <= query.len()`.
-            let (q0, q1) = unsafe { (_mm256_loadu_ps(query.as_ptr().add(block)), _mm256_loadu_ps(query.as_ptr().add(block + 8))) };
+            let (q0, q1) = unsafe {
+                (
+                    _mm256_loadu_ps(query.as_ptr().add(block)),
+                    _mm256_loadu_ps(query.as_ptr().add(block + 8)),
+                )
+            };
             for ((low, high), row) in low.iter_mut().zip(&mut high).zip(rows) {
                 // SAFETY: `Matrix::offset` gives a row start with `stride` floats behind it, and `block + 16 <= stride`.
                 let (x0, x1) = unsafe {
@@ -57,14 +70,20 @@ pub(crate) fn avx2<const L2: bool>(matrix: &Matrix<'_>, query: &[f32], ids: &[u3
             block += LANES;
         }
         let ([l0, l1, l2, l3], [h0, h1, h2, h3]) = (low, high);
-        let [s0, s1, s2, s3] = [(l0, h0), (l1, h1), (l2, h2), (l3, h3)].map(|(low, high)| _mm256_add_ps(low, high));
+        let [s0, s1, s2, s3] =
+            [(l0, h0), (l1, h1), (l2, h2), (l3, h3)].map(|(low, high)| _mm256_add_ps(low, high));
         store(fold(s0, s1, s2, s3), slots, ids.len() - at);
     }
 }
 
 /// Squared L2 (`L2`) or dot products. The query is `stride` long and there is at least one row.
 #[target_feature(enable = "avx512f,avx2,fma")]
-pub(crate) fn avx512<const L2: bool>(matrix: &Matrix<'_>, query: &[f32], ids: &[u32], out: &mut [f32]) {
+pub(crate) fn avx512<const L2: bool>(
+    matrix: &Matrix<'_>,
+    query: &[f32],
+    ids: &[u32],
+    out: &mut [f32],
+) {
     let stride = matrix.stride().min(query.len());
     prefetch_ahead(matrix, ids, 0, AHEAD);
     for (group, slots) in out.chunks_mut(4).enumerate() {
@@ -107,7 +126,10 @@ fn fold(a: __m256, b: __m256, c: __m256, d: __m256) -> __m128 {
     let (a, b, c, d) = (half(a), half(b), half(c), half(d));
     let ab = _mm_add_ps(_mm_movelh_ps(a, b), _mm_movehl_ps(b, a));
     let cd = _mm_add_ps(_mm_movelh_ps(c, d), _mm_movehl_ps(d, c));
-    _mm_add_ps(_mm_shuffle_ps::<0x88>(ab, cd), _mm_shuffle_ps::<0xdd>(ab, cd))
+    _mm_add_ps(
+        _mm_shuffle_ps::<0x88>(ab, cd),
+        _mm_shuffle_ps::<0xdd>(ab, cd),
+    )
 }
 
 /// Writes the first `count` of four results.

@@ -73,9 +73,17 @@ pub trait IndexKind: Send + Sync {
     fn name(&self) -> &'static str;
     /// Checks columns and parameters and fills in the defaults. `fields` are the indexed columns.
     /// Errors: InvalidInput that lists what is known.
-    fn resolve(&self, fields: &[arrow::datatypes::FieldRef], parameters: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>>;
+    fn resolve(
+        &self,
+        fields: &[arrow::datatypes::FieldRef],
+        parameters: &BTreeMap<String, String>,
+    ) -> Result<BTreeMap<String, String>>;
     /// Starts a build over the indexed columns.
-    fn builder(&self, definition: &IndexDefinition, fields: &[arrow::datatypes::FieldRef]) -> Result<Box<dyn IndexBuilder>>;
+    fn builder(
+        &self,
+        definition: &IndexDefinition,
+        fields: &[arrow::datatypes::FieldRef],
+    ) -> Result<Box<dyn IndexBuilder>>;
     /// Opens a segment's blobs. Errors: Corrupt for damaged bytes; never panics.
     fn open(&self, definition: &IndexDefinition, blobs: &[Blob], rows: u32) -> Result<OpenIndex>;
 }
@@ -111,7 +119,13 @@ pub trait VectorIndex: Send + Sync {
     /// among them at their true place. Distances are exact (`Metric::distance` of the stored vector) and in the
     /// index's metric: L2 not squared, 1 - cosine, negative inner product.
     /// Errors: InvalidInput for a query with NaN or infinity, or of another dimension than a segment that has vectors.
-    fn search(&self, query: &[f32], k: usize, ef: usize, allowed: Option<&RoaringBitmap>) -> Result<VectorHits>;
+    fn search(
+        &self,
+        query: &[f32],
+        k: usize,
+        ef: usize,
+        allowed: Option<&RoaringBitmap>,
+    ) -> Result<VectorHits>;
     /// Rows that have a vector of the index's dimension without NULL elements. Rows outside have no distance
     /// to a query of that dimension.
     fn valid_rows(&self) -> &RoaringBitmap;
@@ -148,7 +162,13 @@ pub trait TextIndex: Send + Sync {
     /// This segment's share of the statistics for `terms`, without the rows in `dead`.
     fn statistics(&self, terms: &[String], dead: &RoaringBitmap) -> Result<TextStatistics>;
     /// The best `k` rows among `allowed` (None: all) for the query, by table-wide statistics; ties by row.
-    fn search(&self, query: &TextQuery, statistics: &TextStatistics, k: usize, allowed: Option<&RoaringBitmap>) -> Result<Vec<Hit>>;
+    fn search(
+        &self,
+        query: &TextQuery,
+        statistics: &TextStatistics,
+        k: usize,
+        allowed: Option<&RoaringBitmap>,
+    ) -> Result<Vec<Hit>>;
 }
 
 /// An analysed query: terms in order, and whether all must match.
@@ -166,7 +186,18 @@ pub struct TextQuery {
 
 /// Kinds that users may name and that have no implementation yet.
 const ANNOUNCED_KINDS: &[&str] = &[
-    "sorted", "primary_key", "bloom", "json_path", "hnsw_tq8", "hnsw_tq4", "hnsw_pq", "ivf", "ivf_pq", "ivf_tq8", "ivf_tq4", "csr_graph",
+    "sorted",
+    "primary_key",
+    "bloom",
+    "json_path",
+    "hnsw_tq8",
+    "hnsw_tq4",
+    "hnsw_pq",
+    "ivf",
+    "ivf_pq",
+    "ivf_tq8",
+    "ivf_tq4",
+    "csr_graph",
 ];
 
 /// The kinds that can be built.
@@ -179,10 +210,15 @@ pub fn kind(name: &str) -> Result<&'static dyn IndexKind> {
         return Ok(*kind);
     }
     if ANNOUNCED_KINDS.contains(&name) {
-        return Err(Error::unsupported(format!("index kind {name} is not available yet")));
+        return Err(Error::unsupported(format!(
+            "index kind {name} is not available yet"
+        )));
     }
     let known: Vec<&str> = KINDS.iter().map(|kind| kind.name()).collect();
-    Err(Error::invalid_input(format!("unknown index kind {name}; known are {}", known.join(", "))))
+    Err(Error::invalid_input(format!(
+        "unknown index kind {name}; known are {}",
+        known.join(", ")
+    )))
 }
 
 #[cfg(test)]

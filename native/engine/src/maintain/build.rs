@@ -12,7 +12,10 @@ use crate::index::overlay::{FileIdentity, OverlayChange, SegmentEntry};
 use crate::index::segment::{self, CoveredFile, SegmentHeader};
 use crate::index::{self, Blob, IndexBuilder, IndexDefinition};
 use crate::storage::Location;
-use crate::table::{Environment, FileRead, FileTask, LiveFile, OverlayStore, ReadContext, Table, build_id, check_build, decode, encode, live_files};
+use crate::table::{
+    Environment, FileRead, FileTask, LiveFile, OverlayStore, ReadContext, Table, build_id,
+    check_build, decode, encode, live_files,
+};
 
 const PIECE_MAGIC: &[u8; 4] = b"BSDI";
 const MESSAGE_MAGIC: &[u8; 4] = b"BSDJ";
@@ -78,33 +81,83 @@ impl IndexPiece {
         let root = storage.resolve(&self.overlay_location)?;
         let files = storage.open(&[storage.resolve(&self.table_location)?, root.clone()]);
         let schema = crate::iceberg::schema::Schema::from_json(&self.schema)?;
-        let context = ReadContext { environment: environment.clone(), files: files.clone(), table_schema: Arc::new(schema.to_arrow()?), deletes: Arc::default() };
+        let context = ReadContext {
+            environment: environment.clone(),
+            files: files.clone(),
+            table_schema: Arc::new(schema.to_arrow()?),
+            deletes: Arc::default(),
+        };
         let blobs = self.build_blobs(&context).await?;
-        let header = SegmentHeader { definition: self.definition.clone(), table_uuid: self.table_uuid.clone(), files: self.covered()? };
-        let written = tokio::task::spawn_blocking(move || segment::write(&header, blobs)).await.map_err(|e| Error::internal(format!("the build failed: {e}")))??;
-        OverlayStore::new(files, root, self.table_uuid.clone()).put_segment(&written).await?;
-        let length = u64::try_from(written.data.len()).map_err(|_| Error::resource_exhausted("a segment beyond 2^64 bytes"))?;
-        let segment = SegmentEntry { name: written.name, length, checksum: written.checksum, files: self.covered()? };
-        Ok(SegmentMessage { build: build_id(), table_uuid: self.table_uuid.clone(), definition: self.definition.clone(), segment })
+        let header = SegmentHeader {
+            definition: self.definition.clone(),
+            table_uuid: self.table_uuid.clone(),
+            files: self.covered()?,
+        };
+        let written = tokio::task::spawn_blocking(move || segment::write(&header, blobs))
+            .await
+            .map_err(|e| Error::internal(format!("the build failed: {e}")))??;
+        OverlayStore::new(files, root, self.table_uuid.clone())
+            .put_segment(&written)
+            .await?;
+        let length = u64::try_from(written.data.len())
+            .map_err(|_| Error::resource_exhausted("a segment beyond 2^64 bytes"))?;
+        let segment = SegmentEntry {
+            name: written.name,
+            length,
+            checksum: written.checksum,
+            files: self.covered()?,
+        };
+        Ok(SegmentMessage {
+            build: build_id(),
+            table_uuid: self.table_uuid.clone(),
+            definition: self.definition.clone(),
+            segment,
+        })
     }
 
     fn covered(&self) -> Result<Vec<CoveredFile>> {
-        let rows = |task: &FileTask| u32::try_from(task.record_count).map_err(|_| Error::unsupported(format!("indexing {} with more than 2^32 rows", task.path)));
-        self.files.iter().map(|(task, identity)| Ok(CoveredFile { identity: identity.clone(), rows: rows(task)? })).collect()
+        let rows = |task: &FileTask| {
+            u32::try_from(task.record_count).map_err(|_| {
+                Error::unsupported(format!("indexing {} with more than 2^32 rows", task.path))
+            })
+        };
+        self.files
+            .iter()
+            .map(|(task, identity)| {
+                Ok(CoveredFile {
+                    identity: identity.clone(),
+                    rows: rows(task)?,
+                })
+            })
+            .collect()
     }
 
     async fn build_blobs(&self, context: &ReadContext) -> Result<Vec<Blob>> {
-        let fields = self.definition.columns.iter().map(|id| crate::table::output_field(&context.table_schema, *id)).collect::<Result<Vec<_>>>()?;
-        let mut builder: Box<dyn IndexBuilder> = index::kind(&self.definition.kind)?.builder(&self.definition, &fields)?;
+        let fields = self
+            .definition
+            .columns
+            .iter()
+            .map(|id| crate::table::output_field(&context.table_schema, *id))
+            .collect::<Result<Vec<_>>>()?;
+        let mut builder: Box<dyn IndexBuilder> =
+            index::kind(&self.definition.kind)?.builder(&self.definition, &fields)?;
         for (task, _) in &self.files {
-            let read = FileRead { task: Arc::new(task.clone()), columns: self.definition.columns.clone().into(), predicate: None, rows: None, apply_deletes: false };
+            let read = FileRead {
+                task: Arc::new(task.clone()),
+                columns: self.definition.columns.clone().into(),
+                predicate: None,
+                rows: None,
+                apply_deletes: false,
+            };
             let mut batches = context.read(read).await?;
             while let Some(batch) = batches.try_next().await? {
                 builder.add(&batch)?;
                 tokio::task::yield_now().await;
             }
         }
-        tokio::task::spawn_blocking(move || builder.finish()).await.map_err(|e| Error::internal(format!("the build failed: {e}")))?
+        tokio::task::spawn_blocking(move || builder.finish())
+            .await
+            .map_err(|e| Error::internal(format!("the build failed: {e}")))?
     }
 }
 
@@ -126,22 +179,49 @@ impl Table {
     /// Which pieces an index lacks for the pinned snapshot; at least `parallelism` where there are so many files.
     pub async fn plan_index_build(&self, name: &str, parallelism: usize) -> Result<IndexBuildPlan> {
         let manifest = self.overlay().manifest().await?;
-        let entry = manifest.index(name).ok_or_else(|| Error::not_found(format!("table {} has no index {name}", self.name())))?;
+        let entry = manifest.index(name).ok_or_else(|| {
+            Error::not_found(format!("table {} has no index {name}", self.name()))
+        })?;
         let definition = entry.definition.clone();
-        let files: Vec<LiveFile> = live_files(self).await?.into_iter().map(|(f, _)| f).filter(|f| f.task.record_count > 0).collect();
+        let files: Vec<LiveFile> = live_files(self)
+            .await?
+            .into_iter()
+            .map(|(f, _)| f)
+            .filter(|f| f.task.record_count > 0)
+            .collect();
         let identities: Vec<_> = files.iter().map(|f| f.identity.clone()).collect();
         let uncovered = manifest.coverage(name, &identities).uncovered;
-        let mut lacking: Vec<LiveFile> = uncovered.into_iter().filter_map(|i| files.get(i).cloned()).collect();
+        let mut lacking: Vec<LiveFile> = uncovered
+            .into_iter()
+            .filter_map(|i| files.get(i).cloned())
+            .collect();
         // Segment rows break ties between equal scores, so they follow the order that searches promise.
-        lacking.sort_by(|a, b| (a.task.data_sequence_number, &a.task.path).cmp(&(b.task.data_sequence_number, &b.task.path)));
+        lacking.sort_by(|a, b| {
+            (a.task.data_sequence_number, &a.task.path)
+                .cmp(&(b.task.data_sequence_number, &b.task.path))
+        });
         let total: u64 = lacking.iter().map(|f| f.task.record_count).sum();
         let share = total.div_ceil(u64::try_from(parallelism.max(1)).unwrap_or(1));
         let pieces = cut(lacking, share.clamp(1, PIECE_ROWS));
-        Ok(IndexBuildPlan { pieces: pieces.into_iter().map(|files| self.piece(&definition, files)).collect::<Result<_>>()?, definition })
+        Ok(IndexBuildPlan {
+            pieces: pieces
+                .into_iter()
+                .map(|files| self.piece(&definition, files))
+                .collect::<Result<_>>()?,
+            definition,
+        })
     }
 
     fn piece(&self, definition: &IndexDefinition, files: Vec<LiveFile>) -> Result<IndexPiece> {
-        let bare = |f: LiveFile| (FileTask { deletes: Vec::new(), ..f.task }, f.identity);
+        let bare = |f: LiveFile| {
+            (
+                FileTask {
+                    deletes: Vec::new(),
+                    ..f.task
+                },
+                f.identity,
+            )
+        };
         Ok(IndexPiece {
             build: build_id(),
             definition: definition.clone(),
@@ -158,9 +238,16 @@ impl Table {
         let mut changes = Vec::new();
         for message in messages {
             if message.table_uuid != self.uuid() {
-                return Err(Error::invalid_input(format!("a segment message belongs to table {}, not to {}", message.table_uuid, self.uuid())));
+                return Err(Error::invalid_input(format!(
+                    "a segment message belongs to table {}, not to {}",
+                    message.table_uuid,
+                    self.uuid()
+                )));
             }
-            changes.push(OverlayChange::AddSegments { definition: message.definition.clone(), segments: vec![message.segment.clone()] });
+            changes.push(OverlayChange::AddSegments {
+                definition: message.definition.clone(),
+                segments: vec![message.segment.clone()],
+            });
         }
         changes.extend(self.snapshot_id().map(OverlayChange::Synced));
         self.overlay().publish(&changes).await.map(|_| ())
@@ -171,7 +258,14 @@ impl Table {
         let table = self.refresh().await?;
         let names = match name {
             Some(name) => vec![name.to_string()],
-            None => table.overlay().manifest().await?.indexes.iter().map(|e| e.definition.name.clone()).collect(),
+            None => table
+                .overlay()
+                .manifest()
+                .await?
+                .indexes
+                .iter()
+                .map(|e| e.definition.name.clone())
+                .collect(),
         };
         let mut count = 0;
         for name in names {

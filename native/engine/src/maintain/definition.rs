@@ -56,32 +56,61 @@ impl Table {
         let schema = self.schema()?;
         let mut columns = Vec::new();
         for name in &request.columns {
-            let known = || schema.fields.iter().map(|f| f.name.as_str()).collect::<Vec<_>>().join(", ");
-            let field = schema.column(name).ok_or_else(|| Error::invalid_input(format!("table {} has no column {name}; it has {}", self.name(), known())))?;
+            let known = || {
+                schema
+                    .fields
+                    .iter()
+                    .map(|f| f.name.as_str())
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            };
+            let field = schema.column(name).ok_or_else(|| {
+                Error::invalid_input(format!(
+                    "table {} has no column {name}; it has {}",
+                    self.name(),
+                    known()
+                ))
+            })?;
             columns.push(field.id);
         }
         let fields = self.index_fields(&columns)?;
         let mut parameters = request.parameters.clone();
         if let ("hnsw", [column]) = (kind.name(), request.columns.as_slice()) {
             if let Some(dimension) = self.dimension(column)? {
-                parameters.entry("dimension".to_string()).or_insert_with(|| dimension.to_string());
+                parameters
+                    .entry("dimension".to_string())
+                    .or_insert_with(|| dimension.to_string());
             }
         }
         let parameters = kind.resolve(&fields, &parameters)?;
-        let name = request.name.clone().unwrap_or_else(|| format!("{}_{}", request.columns.join("_"), kind.name()));
+        let name = request
+            .name
+            .clone()
+            .unwrap_or_else(|| format!("{}_{}", request.columns.join("_"), kind.name()));
         if name.is_empty() || name.chars().any(char::is_control) {
             return Err(Error::invalid_input(format!("{name:?} is no index name")));
         }
-        Ok(IndexDefinition { name, kind: kind.name().to_string(), columns, parameters })
+        Ok(IndexDefinition {
+            name,
+            kind: kind.name().to_string(),
+            columns,
+            parameters,
+        })
     }
 
     pub(crate) fn index_fields(&self, columns: &[i32]) -> Result<Vec<FieldRef>> {
-        columns.iter().map(|id| output_field(self.arrow_schema(), *id).map(|f| Arc::clone(&f))).collect()
+        columns
+            .iter()
+            .map(|id| output_field(self.arrow_schema(), *id).map(|f| Arc::clone(&f)))
+            .collect()
     }
 
     /// Publishes a definition without segments. Errors: AlreadyExists.
     pub async fn define_index(&self, definition: &IndexDefinition) -> Result<()> {
-        self.overlay().publish(&[OverlayChange::AddIndex(definition.clone())]).await.map(|_| ())
+        self.overlay()
+            .publish(&[OverlayChange::AddIndex(definition.clone())])
+            .await
+            .map(|_| ())
     }
 
     /// Defines an index and builds it for every file of the snapshot. Errors: AlreadyExists unless the request allows it.
@@ -99,17 +128,28 @@ impl Table {
 
     /// Removes an index. Errors: NotFound naming it.
     pub async fn drop_index(&self, name: &str) -> Result<()> {
-        self.overlay().publish(&[OverlayChange::DropIndex(name.to_string())]).await.map(|_| ())
+        self.overlay()
+            .publish(&[OverlayChange::DropIndex(name.to_string())])
+            .await
+            .map(|_| ())
     }
 
     /// The indexes and their coverage of the pinned snapshot.
     pub async fn indexes(&self) -> Result<Vec<IndexStatus>> {
         let manifest = self.overlay().manifest().await?;
-        let (identities, rows): (Vec<_>, Vec<_>) = live_files(self).await?.into_iter().map(|(f, _)| (f.identity, f.task.record_count)).unzip();
+        let (identities, rows): (Vec<_>, Vec<_>) = live_files(self)
+            .await?
+            .into_iter()
+            .map(|(f, _)| (f.identity, f.task.record_count))
+            .unzip();
         let schema = self.schema()?;
         let status = |entry: &crate::index::overlay::IndexEntry| {
             let coverage = manifest.coverage(&entry.definition.name, &identities);
-            let column = |id: &i32| schema.field(*id).map_or_else(|| format!("dropped column {id}"), |f| f.name.clone());
+            let column = |id: &i32| {
+                schema
+                    .field(*id)
+                    .map_or_else(|| format!("dropped column {id}"), |f| f.name.clone())
+            };
             IndexStatus {
                 columns: entry.definition.columns.iter().map(column).collect(),
                 definition: entry.definition.clone(),
@@ -117,7 +157,12 @@ impl Table {
                 size_bytes: entry.segments.iter().map(|s| s.length).sum(),
                 covered_files: (identities.len() - coverage.uncovered.len()) as u64,
                 total_files: identities.len() as u64,
-                covered_rows: rows.iter().sum::<u64>() - coverage.uncovered.iter().filter_map(|i| rows.get(*i)).sum::<u64>(),
+                covered_rows: rows.iter().sum::<u64>()
+                    - coverage
+                        .uncovered
+                        .iter()
+                        .filter_map(|i| rows.get(*i))
+                        .sum::<u64>(),
             }
         };
         Ok(manifest.indexes.iter().map(status).collect())

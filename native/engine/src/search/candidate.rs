@@ -28,7 +28,11 @@ pub(super) enum Direction {
 /// Rank of a file among the split's files for ties: data sequence number, then path.
 pub(super) fn file_ranks(files: &[crate::table::FileTask]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..files.len()).collect();
-    order.sort_by_key(|i| files.get(*i).map(|f| (f.data_sequence_number, f.path.clone())));
+    order.sort_by_key(|i| {
+        files
+            .get(*i)
+            .map(|f| (f.data_sequence_number, f.path.clone()))
+    });
     let mut ranks = vec![0; files.len()];
     for (rank, file) in order.into_iter().enumerate() {
         if let Some(slot) = ranks.get_mut(file) {
@@ -49,20 +53,27 @@ impl Direction {
             (Some(_), None) => Ordering::Less,
             (Some(a), Some(b)) => {
                 let order = compare_floats(a, b);
-                if self == Direction::Descending { order.reverse() } else { order }
+                if self == Direction::Descending {
+                    order.reverse()
+                } else {
+                    order
+                }
             }
         }
     }
 
     /// The order of two candidates.
     pub(super) fn compare(self, a: &Candidate, b: &Candidate, ranks: &[usize]) -> Ordering {
-        self.compare_values(a.value, b.value).then_with(|| ranks.get(a.file).cmp(&ranks.get(b.file))).then_with(|| a.position.cmp(&b.position))
+        self.compare_values(a.value, b.value)
+            .then_with(|| ranks.get(a.file).cmp(&ranks.get(b.file)))
+            .then_with(|| a.position.cmp(&b.position))
     }
 }
 
 /// PostgreSQL's order: -0.0 = 0.0, NaN = NaN and greatest.
 fn compare_floats(a: f64, b: f64) -> Ordering {
-    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+    a.partial_cmp(&b)
+        .unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 
 /// Keeps the best `k` candidates of any number, in memory for a few times k.
@@ -75,7 +86,12 @@ pub(super) struct Best<'a> {
 
 impl<'a> Best<'a> {
     pub(super) fn new(k: usize, direction: Direction, ranks: &'a [usize]) -> Self {
-        Best { k, direction, ranks, kept: Vec::new() }
+        Best {
+            k,
+            direction,
+            ranks,
+            kept: Vec::new(),
+        }
     }
 
     pub(super) fn push(&mut self, candidate: Candidate) {
@@ -87,7 +103,8 @@ impl<'a> Best<'a> {
 
     fn cut(&mut self) {
         let (direction, ranks) = (self.direction, self.ranks);
-        self.kept.sort_unstable_by(|a, b| direction.compare(a, b, ranks));
+        self.kept
+            .sort_unstable_by(|a, b| direction.compare(a, b, ranks));
         self.kept.truncate(self.k);
     }
 
@@ -103,7 +120,11 @@ mod tests {
     use super::*;
 
     fn candidate(position: u32, value: Option<f64>) -> Candidate {
-        Candidate { file: 0, position, value }
+        Candidate {
+            file: 0,
+            position,
+            value,
+        }
     }
 
     fn order(direction: Direction, values: &[Option<f64>]) -> Vec<u32> {
@@ -118,7 +139,10 @@ mod tests {
     fn best_with_nan_and_null_orders_them_last() {
         let values = [None, Some(f64::NAN), Some(1.0), Some(-0.0), Some(0.0)];
         assert_eq!(order(Direction::Ascending, &values), [3, 4, 2, 1, 0]);
-        assert_eq!(order(Direction::AscendingNullsFirst, &values), [0, 3, 4, 2, 1]);
+        assert_eq!(
+            order(Direction::AscendingNullsFirst, &values),
+            [0, 3, 4, 2, 1]
+        );
     }
 
     #[test]
@@ -126,9 +150,14 @@ mod tests {
         let ranks = [0];
         let mut best = Best::new(3, Direction::Descending, &ranks);
         for position in 0..10_000u32 {
-            best.push(candidate(position, Some(f64::from(position * 7919 % 10_007))));
+            best.push(candidate(
+                position,
+                Some(f64::from(position * 7919 % 10_007)),
+            ));
         }
-        let mut all: Vec<Candidate> = (0..10_000u32).map(|p| candidate(p, Some(f64::from(p * 7919 % 10_007)))).collect();
+        let mut all: Vec<Candidate> = (0..10_000u32)
+            .map(|p| candidate(p, Some(f64::from(p * 7919 % 10_007))))
+            .collect();
         all.sort_by(|a, b| Direction::Descending.compare(a, b, &ranks));
         assert_eq!(best.finish(), all[..3].to_vec());
     }

@@ -14,26 +14,45 @@ use arrow::datatypes::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 
 use crate::error::{Error, Result};
 use crate::iceberg::schema::Schema;
-use crate::table::{Batches, Environment, FileRead, ReadContext, SearchRequest, Split, SplitScope, output_schema, read_all};
+use crate::table::{
+    Batches, Environment, FileRead, ReadContext, SearchRequest, Split, SplitScope, output_schema,
+    read_all,
+};
 
 /// The output columns of a plan: the projection, and the value that a search adds.
-fn result_schema(table_schema: &SchemaRef, projection: &[i32], search: Option<&SearchRequest>) -> Result<SchemaRef> {
+fn result_schema(
+    table_schema: &SchemaRef,
+    projection: &[i32],
+    search: Option<&SearchRequest>,
+) -> Result<SchemaRef> {
     let plain = output_schema(table_schema, projection)?;
-    let Some(search) = search else { return Ok(plain) };
+    let Some(search) = search else {
+        return Ok(plain);
+    };
     let mut fields: Vec<_> = plain.fields().iter().cloned().collect();
-    fields.push(Arc::new(Field::new(search.value_name(), DataType::Float64, true)));
+    fields.push(Arc::new(Field::new(
+        search.value_name(),
+        DataType::Float64,
+        true,
+    )));
     Ok(Arc::new(ArrowSchema::new(fields)))
 }
 
 /// The stores and schema of a split, rebuilt from what it carries.
 fn context(scope: &SplitScope, environment: &Environment) -> Result<ReadContext> {
-    let schema = Schema::from_json(&scope.schema).map_err(|e| e.with("table", &scope.table_location))?;
+    let schema =
+        Schema::from_json(&scope.schema).map_err(|e| e.with("table", &scope.table_location))?;
     let storage = environment.storage();
     let mut roots = vec![storage.resolve(&scope.table_location)?];
     for root in &scope.roots {
         roots.push(storage.resolve(root)?);
     }
-    Ok(ReadContext { environment: environment.clone(), files: storage.open(&roots), table_schema: Arc::new(schema.to_arrow()?), deletes: Arc::default() })
+    Ok(ReadContext {
+        environment: environment.clone(),
+        files: storage.open(&roots),
+        table_schema: Arc::new(schema.to_arrow()?),
+        deletes: Arc::default(),
+    })
 }
 
 impl Split {
@@ -46,13 +65,23 @@ impl Split {
         let rows: Batches = match &self.scope.search {
             None => read_all(context, self.plain_reads()),
             Some(plan) => {
-                let search = Arc::new(rows::SplitSearch { context, split: self.clone(), schema: Arc::clone(&schema) });
+                let search = Arc::new(rows::SplitSearch {
+                    context,
+                    split: self.clone(),
+                    schema: Arc::clone(&schema),
+                });
                 let plan = plan.clone();
                 let work = async move {
                     match (&plan.request, &plan.text) {
-                        (SearchRequest::Vector(request), _) => vector::search(&search, request).await,
-                        (SearchRequest::Text(request), Some(text)) => text::search(&search, request, text).await,
-                        (SearchRequest::Text(_), None) => Err(Error::invalid_input("a text search split without statistics")),
+                        (SearchRequest::Vector(request), _) => {
+                            vector::search(&search, request).await
+                        }
+                        (SearchRequest::Text(request), Some(text)) => {
+                            text::search(&search, request, text).await
+                        }
+                        (SearchRequest::Text(_), None) => Err(Error::invalid_input(
+                            "a text search split without statistics",
+                        )),
                     }
                 };
                 Box::pin(futures::stream::once(work))
@@ -66,7 +95,13 @@ impl Split {
         let predicate = self.scope.predicate.clone().map(Arc::new);
         self.files
             .iter()
-            .map(|task| FileRead { task: Arc::new(task.clone()), columns: Arc::clone(&columns), predicate: predicate.clone(), rows: None, apply_deletes: true })
+            .map(|task| FileRead {
+                task: Arc::new(task.clone()),
+                columns: Arc::clone(&columns),
+                predicate: predicate.clone(),
+                rows: None,
+                apply_deletes: true,
+            })
             .collect()
     }
 }

@@ -16,8 +16,10 @@ use crate::index::bm25::{Analyzer, StatisticsCollector};
 use crate::index::segment::RowLayout;
 use crate::index::{IndexDefinition, OpenIndex, TextStatistics, bounds};
 use crate::table::{
-    FileRead, FileTask, LiveFile, MAX_K, OverlayView, PlannedFiles, SEQUENCE, ScanPlan, ScanReport, ScanRequest, SearchMode, SearchPlan, SearchRequest, SegmentPlace, Split, SplitScope, Table,
-    TextPlan, TextSearch, VectorSearch, group, live_files, live_rows, open_segment, output_field, plan_files,
+    FileRead, FileTask, LiveFile, MAX_K, OverlayView, PlannedFiles, SEQUENCE, ScanPlan, ScanReport,
+    ScanRequest, SearchMode, SearchPlan, SearchRequest, SegmentPlace, Split, SplitScope, Table,
+    TextPlan, TextSearch, VectorSearch, group, live_files, live_rows, open_segment, output_field,
+    plan_files,
 };
 
 impl Table {
@@ -36,7 +38,12 @@ impl Table {
         }
         let planned = plan_files(self, request, predicate.as_ref()).await?;
         let Some(snapshot_id) = self.snapshot_id() else {
-            return Ok(ScanPlan { snapshot_id: None, splits: Vec::new(), schema, report: planned.report });
+            return Ok(ScanPlan {
+                snapshot_id: None,
+                splits: Vec::new(),
+                schema,
+                report: planned.report,
+            });
         };
         let mut scope = SplitScope {
             table_location: self.location().to_string(),
@@ -48,20 +55,42 @@ impl Table {
             search: None,
         };
         let (splits, report) = match &request.search {
-            None => (group(&Arc::new(scope), planned.files.into_iter().map(|f| f.task).collect(), request), planned.report),
+            None => (
+                group(
+                    &Arc::new(scope),
+                    planned.files.into_iter().map(|f| f.task).collect(),
+                    request,
+                ),
+                planned.report,
+            ),
             Some(search) => {
                 let definition = self.choose_index(&planned.overlay, search)?;
                 let mut report = planned.report;
                 let text = match search {
-                    SearchRequest::Text(text) => Some(self.plan_text(text, definition.as_ref(), &planned.overlay, &mut report).await?),
+                    SearchRequest::Text(text) => Some(
+                        self.plan_text(text, definition.as_ref(), &planned.overlay, &mut report)
+                            .await?,
+                    ),
                     SearchRequest::Vector(_) => None,
                 };
-                scope.search = Some(SearchPlan { request: search.clone(), text });
-                let planned = PlannedFiles { files: planned.files, overlay: planned.overlay, report };
+                scope.search = Some(SearchPlan {
+                    request: search.clone(),
+                    text,
+                });
+                let planned = PlannedFiles {
+                    files: planned.files,
+                    overlay: planned.overlay,
+                    report,
+                };
                 self.search_splits(Arc::new(scope), planned, definition.as_ref(), request)?
             }
         };
-        Ok(ScanPlan { snapshot_id: Some(snapshot_id), splits, schema, report })
+        Ok(ScanPlan {
+            snapshot_id: Some(snapshot_id),
+            splits,
+            schema,
+            report,
+        })
     }
 
     fn conjunction(&self, conjuncts: &[Predicate]) -> Result<Option<Predicate>> {
@@ -85,13 +114,28 @@ impl Table {
             return Err(Error::invalid_input("k must be at least 1"));
         }
         if k > MAX_K {
-            return Err(Error::resource_exhausted(format!("k is {k}, the limit is {MAX_K}")));
+            return Err(Error::resource_exhausted(format!(
+                "k is {k}, the limit is {MAX_K}"
+            )));
         }
-        let field = self.schema()?.field(search.column()).ok_or_else(|| Error::invalid_input(format!("the table has no column with field id {}", search.column())))?;
+        let field = self.schema()?.field(search.column()).ok_or_else(|| {
+            Error::invalid_input(format!(
+                "the table has no column with field id {}",
+                search.column()
+            ))
+        })?;
         let vector = matches!(&field.ty, Type::List(element) if element.ty == Type::Float);
         match search {
-            SearchRequest::Text(_) if field.ty != Type::String => Err(Error::invalid_input(format!("column {} of type {} cannot be searched for text, only string columns can", field.name, field.ty))),
-            SearchRequest::Vector(_) if !vector => Err(Error::invalid_input(format!("column {} of type {} cannot be searched for vectors, only list<float> columns can", field.name, field.ty))),
+            SearchRequest::Text(_) if field.ty != Type::String => {
+                Err(Error::invalid_input(format!(
+                    "column {} of type {} cannot be searched for text, only string columns can",
+                    field.name, field.ty
+                )))
+            }
+            SearchRequest::Vector(_) if !vector => Err(Error::invalid_input(format!(
+                "column {} of type {} cannot be searched for vectors, only list<float> columns can",
+                field.name, field.ty
+            ))),
             SearchRequest::Vector(vector) => self.check_query(&field.name, vector),
             SearchRequest::Text(_) => Ok(()),
         }
@@ -99,36 +143,71 @@ impl Table {
 
     fn check_query(&self, column: &str, search: &VectorSearch) -> Result<()> {
         if search.query.is_empty() || !search.query.iter().all(|v| v.is_finite()) {
-            return Err(Error::invalid_input(format!("the query vector for column {column} must be finite and not empty")));
+            return Err(Error::invalid_input(format!(
+                "the query vector for column {column} must be finite and not empty"
+            )));
         }
         match self.dimension(column)? {
             Some(dimension) if dimension != search.query.len() => {
-                Err(Error::invalid_input(format!("the query vector has dimension {}, column {column} has {dimension}", search.query.len())))
+                Err(Error::invalid_input(format!(
+                    "the query vector has dimension {}, column {column} has {dimension}",
+                    search.query.len()
+                )))
             }
             _ => Ok(()),
         }
     }
 
     /// The index that may answer the search; None: scan.
-    fn choose_index(&self, overlay: &OverlayView, search: &SearchRequest) -> Result<Option<IndexDefinition>> {
-        let Some(manifest) = &overlay.manifest else { return Ok(None) };
+    fn choose_index(
+        &self,
+        overlay: &OverlayView,
+        search: &SearchRequest,
+    ) -> Result<Option<IndexDefinition>> {
+        let Some(manifest) = &overlay.manifest else {
+            return Ok(None);
+        };
         let parameter = |d: &IndexDefinition, key: &str| d.parameters.get(key).cloned();
         let fits = |d: &IndexDefinition| {
             d.columns == [search.column()]
                 && match search {
                     SearchRequest::Vector(v) => {
-                        let dimension = parameter(d, "dimension").and_then(|t| t.parse::<usize>().ok());
-                        d.kind == "hnsw" && v.mode != SearchMode::Exact && parameter(d, "metric").as_deref() == Some(v.metric.name()) && dimension.is_none_or(|n| n == v.query.len())
+                        let dimension =
+                            parameter(d, "dimension").and_then(|t| t.parse::<usize>().ok());
+                        d.kind == "hnsw"
+                            && v.mode != SearchMode::Exact
+                            && parameter(d, "metric").as_deref() == Some(v.metric.name())
+                            && dimension.is_none_or(|n| n == v.query.len())
                     }
-                    SearchRequest::Text(t) => d.kind == "bm25" && t.analyzer.as_ref().is_none_or(|a| parameter(d, "analyzer").as_ref() == Some(a)),
+                    SearchRequest::Text(t) => {
+                        d.kind == "bm25"
+                            && t.analyzer
+                                .as_ref()
+                                .is_none_or(|a| parameter(d, "analyzer").as_ref() == Some(a))
+                    }
                 }
         };
-        Ok(manifest.indexes.iter().map(|e| &e.definition).find(|d| fits(d)).cloned())
+        Ok(manifest
+            .indexes
+            .iter()
+            .map(|e| &e.definition)
+            .find(|d| fits(d))
+            .cloned())
     }
 
     /// One split per segment in use, and the other files grouped by size.
-    fn search_splits(&self, scope: Arc<SplitScope>, planned: PlannedFiles, definition: Option<&IndexDefinition>, request: &ScanRequest) -> Result<(Vec<Split>, ScanReport)> {
-        let PlannedFiles { files, overlay, mut report } = planned;
+    fn search_splits(
+        &self,
+        scope: Arc<SplitScope>,
+        planned: PlannedFiles,
+        definition: Option<&IndexDefinition>,
+        request: &ScanRequest,
+    ) -> Result<(Vec<Split>, ScanReport)> {
+        let PlannedFiles {
+            files,
+            overlay,
+            mut report,
+        } = planned;
         let mut splits = Vec::new();
         let mut uncovered: BTreeSet<usize> = (0..files.len()).collect();
         if let (Some(definition), Some(manifest)) = (definition, &overlay.manifest) {
@@ -137,37 +216,81 @@ impl Table {
                 let layout = RowLayout::new(used.segment.files.iter().map(|f| f.rows))?;
                 let mut tasks = Vec::new();
                 for (place, live) in used.live_files.iter().enumerate() {
-                    let Some((live, file)) = live.and_then(|l| Some((l, files.get(l)?))) else { continue };
+                    let Some((live, file)) = live.and_then(|l| Some((l, files.get(l)?))) else {
+                        continue;
+                    };
                     uncovered.remove(&live);
-                    tasks.push(FileTask { place: Some(SegmentPlace { segment_index: 0, first_row: layout.file_rows(place).start }), ..file.task.clone() });
+                    tasks.push(FileTask {
+                        place: Some(SegmentPlace {
+                            segment_index: 0,
+                            first_row: layout.file_rows(place).start,
+                        }),
+                        ..file.task.clone()
+                    });
                 }
                 *report.segments.entry(definition.name.clone()).or_default() += 1;
                 report.rows_proposed += tasks.iter().map(|t| t.record_count).sum::<u64>();
-                splits.push(Split { scope: Arc::clone(&scope), files: tasks, segments: vec![self.overlay().segment_ref(definition, &used.segment)?] });
+                splits.push(Split {
+                    scope: Arc::clone(&scope),
+                    files: tasks,
+                    segments: vec![self.overlay().segment_ref(definition, &used.segment)?],
+                });
             }
             report.files_scanned_without_index += uncovered.len() as u64;
         }
-        let rest = uncovered.into_iter().filter_map(|i| files.get(i)).map(|f| f.task.clone()).collect();
-        splits.extend(group(&scope, rest, &ScanRequest { target_split_bytes: request.target_split_bytes, min_splits: request.min_splits, ..ScanRequest::default() }));
+        let rest = uncovered
+            .into_iter()
+            .filter_map(|i| files.get(i))
+            .map(|f| f.task.clone())
+            .collect();
+        splits.extend(group(
+            &scope,
+            rest,
+            &ScanRequest {
+                target_split_bytes: request.target_split_bytes,
+                min_splits: request.min_splits,
+                ..ScanRequest::default()
+            },
+        ));
         Ok((splits, report))
     }
 
     /// Analyzer, parameters and statistics: over the live rows of the snapshot, whatever the filter.
-    async fn plan_text(&self, request: &TextSearch, definition: Option<&IndexDefinition>, overlay: &OverlayView, report: &mut ScanReport) -> Result<TextPlan> {
+    async fn plan_text(
+        &self,
+        request: &TextSearch,
+        definition: Option<&IndexDefinition>,
+        overlay: &OverlayView,
+        report: &mut ScanReport,
+    ) -> Result<TextPlan> {
         let mut plan = empty_text_plan(request, definition);
         let analyzer = Analyzer::by_name(&plan.analyzer)?;
         let mut terms = analyzer.terms(&request.query);
         terms.sort_unstable();
         terms.dedup();
         plan.statistics.document_frequency = terms.iter().map(|t| (t.clone(), 0)).collect();
-        let files: Vec<LiveFile> = live_files(self).await?.into_iter().map(|(f, _)| f).collect();
+        let files: Vec<LiveFile> = live_files(self)
+            .await?
+            .into_iter()
+            .map(|(f, _)| f)
+            .collect();
         let mut uncovered: BTreeSet<usize> = (0..files.len()).collect();
         if let (Some(definition), Some(manifest)) = (definition, &overlay.manifest) {
             let identities: Vec<_> = files.iter().map(|f| f.identity.clone()).collect();
             for used in manifest.coverage(&definition.name, &identities).segments {
-                let live: Vec<Option<&LiveFile>> = used.live_files.iter().map(|l| l.and_then(|l| files.get(l))).collect();
+                let live: Vec<Option<&LiveFile>> = used
+                    .live_files
+                    .iter()
+                    .map(|l| l.and_then(|l| files.get(l)))
+                    .collect();
                 let reference = self.overlay().segment_ref(definition, &used.segment)?;
-                let open = open_segment(self.environment(), self.files().reader(), self.files(), &reference).await;
+                let open = open_segment(
+                    self.environment(),
+                    self.files().reader(),
+                    self.files(),
+                    &reference,
+                )
+                .await;
                 match open {
                     Ok(OpenIndex::Text(index)) => {
                         let layout = RowLayout::new(used.segment.files.iter().map(|f| f.rows))?;
@@ -177,19 +300,33 @@ impl Table {
                             uncovered.remove(l);
                         });
                     }
-                    Ok(_) => report.warnings.push(format!("a segment of index {} is of another kind", definition.name)),
-                    Err(error) => report.warnings.push(format!("a segment of index {} is not used: {error}", definition.name)),
+                    Ok(_) => report.warnings.push(format!(
+                        "a segment of index {} is of another kind",
+                        definition.name
+                    )),
+                    Err(error) => report.warnings.push(format!(
+                        "a segment of index {} is not used: {error}",
+                        definition.name
+                    )),
                 }
             }
         }
         for file in uncovered.into_iter().filter_map(|i| files.get(i)) {
-            plan.statistics.merge(&self.scan_statistics(&analyzer, &terms, request.column, file).await?);
+            plan.statistics.merge(
+                &self
+                    .scan_statistics(&analyzer, &terms, request.column, file)
+                    .await?,
+            );
         }
         Ok(plan)
     }
 
     /// Segment rows that the snapshot does not hold.
-    async fn dead_rows(&self, layout: &RowLayout, files: &[Option<&LiveFile>]) -> Result<RoaringBitmap> {
+    async fn dead_rows(
+        &self,
+        layout: &RowLayout,
+        files: &[Option<&LiveFile>],
+    ) -> Result<RoaringBitmap> {
         let context = self.read_context();
         let mut live = RoaringBitmap::new();
         for (place, file) in files.iter().enumerate() {
@@ -200,14 +337,28 @@ impl Table {
         Ok(bounds::all_rows(layout.rows()) - live)
     }
 
-    async fn scan_statistics(&self, analyzer: &Analyzer, terms: &[String], column: i32, file: &LiveFile) -> Result<TextStatistics> {
+    async fn scan_statistics(
+        &self,
+        analyzer: &Analyzer,
+        terms: &[String],
+        column: i32,
+        file: &LiveFile,
+    ) -> Result<TextStatistics> {
         let context = self.read_context();
         let mut collector = StatisticsCollector::new(*analyzer, terms);
-        let read = FileRead { task: Arc::new(file.task.clone()), columns: vec![column].into(), predicate: None, rows: None, apply_deletes: true };
+        let read = FileRead {
+            task: Arc::new(file.task.clone()),
+            columns: vec![column].into(),
+            predicate: None,
+            rows: None,
+            apply_deletes: true,
+        };
         let mut batches = context.read(read).await?;
         while let Some(batch) = batches.try_next().await? {
             let texts = super::rows::column_at(&batch, 0)?;
-            let texts = texts.as_string_opt::<i32>().ok_or_else(|| Error::invalid_input("the searched column holds no text"))?;
+            let texts = texts
+                .as_string_opt::<i32>()
+                .ok_or_else(|| Error::invalid_input("the searched column holds no text"))?;
             for row in (0..texts.len()).filter(|row| texts.is_valid(*row)) {
                 collector.add(texts.value(row));
             }
@@ -220,7 +371,11 @@ impl Table {
 fn empty_text_plan(request: &TextSearch, definition: Option<&IndexDefinition>) -> TextPlan {
     let parameter = |key: &str| definition.and_then(|d| d.parameters.get(key).cloned());
     let named = request.analyzer.clone().or_else(|| parameter("analyzer"));
-    let number = |key: &str, default: f64| parameter(key).and_then(|t| t.parse().ok()).unwrap_or(default);
+    let number = |key: &str, default: f64| {
+        parameter(key)
+            .and_then(|t| t.parse().ok())
+            .unwrap_or(default)
+    };
     TextPlan {
         analyzer: named.unwrap_or_else(|| "standard".to_string()),
         k1: number("k1", 1.2),

@@ -45,34 +45,65 @@ impl Covered {
 
 impl SplitSearch {
     pub(super) fn task(&self, file: usize) -> Result<&FileTask> {
-        self.split.files.get(file).ok_or_else(|| Error::internal("a candidate of a file outside the split"))
+        self.split
+            .files
+            .get(file)
+            .ok_or_else(|| Error::internal("a candidate of a file outside the split"))
     }
 
     pub(super) fn ranks(&self) -> Vec<usize> {
         file_ranks(&self.split.files)
     }
 
-    fn read(&self, task: &FileTask, columns: Vec<i32>, rows: Option<RoaringBitmap>, filtered: bool) -> FileRead {
-        let predicate = self.split.scope.predicate.clone().filter(|_| filtered).map(Arc::new);
-        FileRead { task: Arc::new(task.clone()), columns: columns.into(), predicate, rows: rows.map(Arc::new), apply_deletes: true }
+    fn read(
+        &self,
+        task: &FileTask,
+        columns: Vec<i32>,
+        rows: Option<RoaringBitmap>,
+        filtered: bool,
+    ) -> FileRead {
+        let predicate = self
+            .split
+            .scope
+            .predicate
+            .clone()
+            .filter(|_| filtered)
+            .map(Arc::new);
+        FileRead {
+            task: Arc::new(task.clone()),
+            columns: columns.into(),
+            predicate,
+            rows: rows.map(Arc::new),
+            apply_deletes: true,
+        }
     }
 
     /// The segments that open, and the files that must be scanned.
     pub(super) async fn open_segments(&self) -> (Vec<Covered>, Vec<usize>) {
         let mut covered = Vec::new();
-        let mut scanned: Vec<usize> = (0..self.split.files.len()).filter(|f| self.split.files.get(*f).is_some_and(|t| t.place.is_none())).collect();
+        let mut scanned: Vec<usize> = (0..self.split.files.len())
+            .filter(|f| self.split.files.get(*f).is_some_and(|t| t.place.is_none()))
+            .collect();
         for (number, reference) in self.split.segments.iter().enumerate() {
             let files: Vec<(usize, u32)> = self
                 .split
                 .files
                 .iter()
                 .enumerate()
-                .filter_map(|(file, task)| task.place.filter(|p| p.segment_index == number).map(|p| (file, p.first_row)))
+                .filter_map(|(file, task)| {
+                    task.place
+                        .filter(|p| p.segment_index == number)
+                        .map(|p| (file, p.first_row))
+                })
                 .collect();
             match self.open_one(reference).await {
                 Ok(open) => covered.push(Covered { open, files }),
                 Err(error) => {
-                    telemetry::warn(&format!("index {} is not used for {} files, they are scanned: {error}", reference.definition.name, files.len()));
+                    telemetry::warn(&format!(
+                        "index {} is not used for {} files, they are scanned: {error}",
+                        reference.definition.name,
+                        files.len()
+                    ));
                     scanned.extend(files.into_iter().map(|(file, _)| file));
                 }
             }
@@ -81,7 +112,13 @@ impl SplitSearch {
     }
 
     async fn open_one(&self, reference: &SegmentRef) -> Result<OpenIndex> {
-        open_segment(&self.context.environment, self.context.files.reader(), &self.context.files, reference).await
+        open_segment(
+            &self.context.environment,
+            self.context.files.reader(),
+            &self.context.files,
+            reference,
+        )
+        .await
     }
 
     /// The segment rows that live, pass the filter and belong to the split's files.
@@ -89,7 +126,9 @@ impl SplitSearch {
         let mut allowed = RoaringBitmap::new();
         for (file, first) in &covered.files {
             for row in self.passing(self.task(*file)?).await? {
-                let segment_row = first.checked_add(row).ok_or_else(|| Error::corrupt("a segment of more than 2^32 rows"))?;
+                let segment_row = first
+                    .checked_add(row)
+                    .ok_or_else(|| Error::corrupt("a segment of more than 2^32 rows"))?;
                 allowed.insert(segment_row);
             }
         }
@@ -103,7 +142,10 @@ impl SplitSearch {
             return live_rows(task.record_count, &dead);
         }
         let mut rows = RoaringBitmap::new();
-        let mut batches = self.context.read(self.read(task, vec![reserved::POS], None, true)).await?;
+        let mut batches = self
+            .context
+            .read(self.read(task, vec![reserved::POS], None, true))
+            .await?;
         while let Some(batch) = batches.try_next().await? {
             rows.extend(positions(&batch, 0)?);
         }
@@ -111,8 +153,17 @@ impl SplitSearch {
     }
 
     /// Calls `each` for every passing row of a file: its position and the column's array with an index in it.
-    pub(super) async fn scan_column(&self, file: usize, column: i32, rows: Option<RoaringBitmap>, mut each: impl FnMut(&ArrayRef, usize, u32) -> Result<()> + Send) -> Result<()> {
-        let mut batches = self.context.read(self.read(self.task(file)?, vec![column, reserved::POS], rows, true)).await?;
+    pub(super) async fn scan_column(
+        &self,
+        file: usize,
+        column: i32,
+        rows: Option<RoaringBitmap>,
+        mut each: impl FnMut(&ArrayRef, usize, u32) -> Result<()> + Send,
+    ) -> Result<()> {
+        let mut batches = self
+            .context
+            .read(self.read(self.task(file)?, vec![column, reserved::POS], rows, true))
+            .await?;
         while let Some(batch) = batches.try_next().await? {
             let values = column_at(&batch, 0)?;
             for (index, position) in positions(&batch, 1)?.into_iter().enumerate() {
@@ -128,7 +179,10 @@ impl SplitSearch {
         let plain = self.context_schema()?;
         let mut by_file: BTreeMap<usize, RoaringBitmap> = BTreeMap::new();
         for candidate in candidates {
-            by_file.entry(candidate.file).or_default().insert(candidate.position);
+            by_file
+                .entry(candidate.file)
+                .or_default()
+                .insert(candidate.position);
         }
         let mut parts = Vec::new();
         let mut found: BTreeMap<(usize, u32), u32> = BTreeMap::new();
@@ -137,8 +191,14 @@ impl SplitSearch {
             let mut columns = self.split.scope.projection.clone();
             columns.push(reserved::POS);
             // The rows were chosen from the task already: what an index proposed plays no part here.
-            let task = FileTask { rows: None, ..self.task(file)?.clone() };
-            let mut batches = self.context.read(self.read(&task, columns, Some(rows), false)).await?;
+            let task = FileTask {
+                rows: None,
+                ..self.task(file)?.clone()
+            };
+            let mut batches = self
+                .context
+                .read(self.read(&task, columns, Some(rows), false))
+                .await?;
             while let Some(batch) = batches.try_next().await? {
                 for position in positions(&batch, plain.fields().len())? {
                     found.insert((file, position), count);
@@ -149,11 +209,21 @@ impl SplitSearch {
             }
         }
         let all = concat_batches(&plain, &parts)?;
-        let order = candidates.iter().map(|c| found.get(&(c.file, c.position)).copied().ok_or_else(|| Error::internal(format!("row {} vanished while reading", c.position))));
+        let order = candidates.iter().map(|c| {
+            found.get(&(c.file, c.position)).copied().ok_or_else(|| {
+                Error::internal(format!("row {} vanished while reading", c.position))
+            })
+        });
         let order = UInt32Array::from(order.collect::<Result<Vec<u32>>>()?);
-        let rows = if plain.fields().is_empty() { all } else { take_record_batch(&all, &order)? };
+        let rows = if plain.fields().is_empty() {
+            all
+        } else {
+            take_record_batch(&all, &order)?
+        };
         let mut columns = rows.columns().to_vec();
-        columns.push(Arc::new(Float64Array::from(candidates.iter().map(|c| c.value).collect::<Vec<_>>())));
+        columns.push(Arc::new(Float64Array::from(
+            candidates.iter().map(|c| c.value).collect::<Vec<_>>(),
+        )));
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
     }
 
@@ -162,7 +232,12 @@ impl SplitSearch {
     }
 
     /// The best `k` in order.
-    pub(super) fn best(&self, mut candidates: Vec<Candidate>, k: usize, direction: Direction) -> Vec<Candidate> {
+    pub(super) fn best(
+        &self,
+        mut candidates: Vec<Candidate>,
+        k: usize,
+        direction: Direction,
+    ) -> Vec<Candidate> {
         let ranks = self.ranks();
         candidates.sort_by(|a, b| direction.compare(a, b, &ranks));
         candidates.truncate(k);
@@ -171,11 +246,23 @@ impl SplitSearch {
 }
 
 pub(super) fn column_at(batch: &RecordBatch, index: usize) -> Result<&ArrayRef> {
-    batch.columns().get(index).ok_or_else(|| Error::internal("a batch is too narrow"))
+    batch
+        .columns()
+        .get(index)
+        .ok_or_else(|| Error::internal("a batch is too narrow"))
 }
 
 fn positions(batch: &RecordBatch, index: usize) -> Result<Vec<u32>> {
     let column = column_at(batch, index)?;
-    let array = column.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::internal("positions are not of type long"))?;
-    array.values().iter().map(|p| u32::try_from(*p).map_err(|_| Error::corrupt(format!("row position {p} is out of range")))).collect()
+    let array = column
+        .as_primitive_opt::<Int64Type>()
+        .ok_or_else(|| Error::internal("positions are not of type long"))?;
+    array
+        .values()
+        .iter()
+        .map(|p| {
+            u32::try_from(*p)
+                .map_err(|_| Error::corrupt(format!("row position {p} is out of range")))
+        })
+        .collect()
 }

@@ -31,12 +31,17 @@ pub struct Session {
 impl Session {
     /// Opens a session. Errors: InvalidInput for a bad warehouse location, Unsupported for an unknown scheme.
     pub fn open(options: &SessionOptions) -> Result<Session> {
-        Session::over(Storage::new(&options.options, &options.map_prefix)?, options.warehouse.as_deref())
+        Session::over(
+            Storage::new(&options.options, &options.map_prefix)?,
+            options.warehouse.as_deref(),
+        )
     }
 
     /// Opens a session over given stores.
     pub fn over(storage: Storage, warehouse: Option<&str>) -> Result<Session> {
-        Ok(Session { environment: Environment::new(storage, warehouse)? })
+        Ok(Session {
+            environment: Environment::new(storage, warehouse)?,
+        })
     }
 
     /// Stores, catalog and caches.
@@ -55,7 +60,12 @@ impl Session {
     }
 
     /// Creates an empty table.
-    pub async fn create_table(&self, reference: &TableRef, columns: &ArrowSchema, properties: &BTreeMap<String, String>) -> Result<Table> {
+    pub async fn create_table(
+        &self,
+        reference: &TableRef,
+        columns: &ArrowSchema,
+        properties: &BTreeMap<String, String>,
+    ) -> Result<Table> {
         Table::create(&self.environment, reference, columns, properties).await
     }
 

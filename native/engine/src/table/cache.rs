@@ -19,7 +19,14 @@ struct State<K, V> {
 
 impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
     pub(crate) fn new(capacity: usize) -> Self {
-        Cache { capacity, state: Mutex::new(State { entries: HashMap::new(), order: VecDeque::new(), bytes: 0 }) }
+        Cache {
+            capacity,
+            state: Mutex::new(State {
+                entries: HashMap::new(),
+                order: VecDeque::new(),
+                bytes: 0,
+            }),
+        }
     }
 
     pub(crate) fn get(&self, key: &K) -> Option<V> {
@@ -44,7 +51,9 @@ impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
         state.bytes += bytes;
         state.order.push_back(key);
         while state.bytes > self.capacity {
-            let Some(oldest) = state.order.pop_front() else { break };
+            let Some(oldest) = state.order.pop_front() else {
+                break;
+            };
             if let Some((_, size)) = state.entries.remove(&oldest) {
                 state.bytes -= size;
             }
@@ -52,7 +61,9 @@ impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State<K, V>> {
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.state
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 

@@ -12,7 +12,10 @@ use super::{Table, live_files};
 use crate::clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::iceberg::document::{Commit, Document, Update};
-use crate::iceberg::manifest::{Entry, ListSpec, ManifestContent, ManifestFile, ManifestSpec, write_manifest, write_manifest_list};
+use crate::iceberg::manifest::{
+    Entry, ListSpec, ManifestContent, ManifestFile, ManifestSpec, write_manifest,
+    write_manifest_list,
+};
 use crate::iceberg::snapshot::{Snapshot, SummaryDelta};
 use crate::storage::Location;
 
@@ -61,18 +64,41 @@ impl Table {
     pub async fn commit(&self, request: &CommitRequest) -> Result<CommitOutcome> {
         self.check_writable()?;
         self.check_messages(request)?;
-        let nothing = request.messages.iter().all(|m| m.data_files.is_empty() && m.delete_files.is_empty());
+        let nothing = request
+            .messages
+            .iter()
+            .all(|m| m.data_files.is_empty() && m.delete_files.is_empty());
         if nothing && request.operation != CommitOperation::Overwrite {
-            return Ok(CommitOutcome { snapshot_id: None, added_rows: 0, deleted_rows: 0 });
+            return Ok(CommitOutcome {
+                snapshot_id: None,
+                added_rows: 0,
+                deleted_rows: 0,
+            });
         }
-        let retries = self.properties().get("commit.retry.num-retries").and_then(|v| v.parse().ok()).unwrap_or(DEFAULT_RETRIES).min(MAX_RETRIES);
+        let retries = self
+            .properties()
+            .get("commit.retry.num-retries")
+            .and_then(|v| v.parse().ok())
+            .unwrap_or(DEFAULT_RETRIES)
+            .min(MAX_RETRIES);
         let mut attempt = 0;
-        let mut base = if request.operation == CommitOperation::Append { self.refresh().await? } else { self.clone() };
+        let mut base = if request.operation == CommitOperation::Append {
+            self.refresh().await?
+        } else {
+            self.clone()
+        };
         loop {
             match base.try_commit(request).await {
-                Err(error) if error.kind() == ErrorKind::Conflict && request.operation == CommitOperation::Append && attempt < retries.max(20) => {
+                Err(error)
+                    if error.kind() == ErrorKind::Conflict
+                        && request.operation == CommitOperation::Append
+                        && attempt < retries.max(20) =>
+                {
                     attempt += 1;
-                    tokio::time::sleep(Duration::from_millis(jitter(FIRST_WAIT_MS * u64::from(attempt)))).await;
+                    tokio::time::sleep(Duration::from_millis(jitter(
+                        FIRST_WAIT_MS * u64::from(attempt),
+                    )))
+                    .await;
                     base = base.refresh().await?;
                 }
                 outcome => return outcome,
@@ -83,13 +109,20 @@ impl Table {
     fn check_messages(&self, request: &CommitRequest) -> Result<()> {
         for message in &request.messages {
             if message.table_uuid != self.uuid() {
-                return Err(Error::invalid_input(format!("a commit message belongs to table {}, not to {}", message.table_uuid, self.uuid())));
+                return Err(Error::invalid_input(format!(
+                    "a commit message belongs to table {}, not to {}",
+                    message.table_uuid,
+                    self.uuid()
+                )));
             }
             for file in message.data_files.iter().chain(&message.delete_files) {
                 let location = self.files().resolve(&file.path)?;
                 let data = self.location().join("data")?;
                 if location.relative_to(&data).is_none() {
-                    return Err(Error::permission_denied(format!("commit message names {} outside {data}", file.path)));
+                    return Err(Error::permission_denied(format!(
+                        "commit message names {} outside {data}",
+                        file.path
+                    )));
                 }
             }
         }
@@ -105,7 +138,9 @@ impl Table {
             for (name, dimension) in &message.dimensions {
                 let declared = self.dimension(name)?;
                 if declared.is_some_and(|d| d != *dimension) {
-                    return Err(Error::conflict(format!("column {name} was written with dimension {dimension}, the table declares another one now")));
+                    return Err(Error::conflict(format!(
+                        "column {name} was written with dimension {dimension}, the table declares another one now"
+                    )));
                 }
             }
             draft.add_message(message);
@@ -131,14 +166,22 @@ impl Table {
             return Ok(());
         }
         let show = |id: Option<i64>| id.map_or_else(|| "none".to_string(), |id| id.to_string());
-        Err(Error::conflict(format!("table {} moved from snapshot {} to {} since it was read; run the statement again", self.name(), show(base), show(current))))
+        Err(Error::conflict(format!(
+            "table {} moved from snapshot {} to {} since it was read; run the statement again",
+            self.name(),
+            show(base),
+            show(current)
+        )))
     }
 
     async fn check_referenced(&self, request: &CommitRequest) -> Result<()> {
         let live = live_files(self).await?;
         for path in request.messages.iter().flat_map(|m| &m.referenced_files) {
             if !live.iter().any(|(file, _)| file.task.path == *path) {
-                return Err(Error::conflict(format!("data file {path} is no longer part of table {}", self.name())));
+                return Err(Error::conflict(format!(
+                    "data file {path} is no longer part of table {}",
+                    self.name()
+                )));
             }
         }
         Ok(())
@@ -163,8 +206,17 @@ struct Draft {
 
 impl Draft {
     fn new(table: &Table) -> Result<Draft> {
-        let snapshot_id = table.document().unused_snapshot_id(|| Uuid::new_v4().as_u64_pair().0);
-        Ok(Draft { snapshot_id, commit_id: Uuid::new_v4(), data: Vec::new(), deletes: Vec::new(), delta: SummaryDelta::default(), written: Vec::new() })
+        let snapshot_id = table
+            .document()
+            .unused_snapshot_id(|| Uuid::new_v4().as_u64_pair().0);
+        Ok(Draft {
+            snapshot_id,
+            commit_id: Uuid::new_v4(),
+            data: Vec::new(),
+            deletes: Vec::new(),
+            delta: SummaryDelta::default(),
+            written: Vec::new(),
+        })
     }
 
     fn add_message(&mut self, message: &CommitMessage) {
@@ -178,20 +230,35 @@ impl Draft {
             self.delta.added_delete_files += 1;
             self.delta.added_position_deletes += file.record_count;
             self.delta.added_files_size += file.file_size_in_bytes;
-            self.deletes.push(Entry::added(self.snapshot_id, file.clone()));
+            self.deletes
+                .push(Entry::added(self.snapshot_id, file.clone()));
         }
     }
 
-    async fn publish(&mut self, table: &Table, operation: CommitOperation) -> Result<CommitOutcome> {
+    async fn publish(
+        &mut self,
+        table: &Table,
+        operation: CommitOperation,
+    ) -> Result<CommitOutcome> {
         let document = table.document();
         let parent = table.snapshot();
         let manifests = self.write_manifests(table, operation).await?;
         let added_rows = self.delta.added_records;
-        if operation == CommitOperation::Overwrite && added_rows == 0 && self.delta.deleted_data_files == 0 {
-            return Ok(CommitOutcome { snapshot_id: None, added_rows: 0, deleted_rows: 0 });
+        if operation == CommitOperation::Overwrite
+            && added_rows == 0
+            && self.delta.deleted_data_files == 0
+        {
+            return Ok(CommitOutcome {
+                snapshot_id: None,
+                added_rows: 0,
+                deleted_rows: 0,
+            });
         }
         let sequence_number = document.last_sequence_number() + 1;
-        let list = self.new_location(table, &format!("snap-{}-1-{}.avro", self.snapshot_id, self.commit_id))?;
+        let list = self.new_location(
+            table,
+            &format!("snap-{}-1-{}.avro", self.snapshot_id, self.commit_id),
+        )?;
         let spec = ListSpec {
             format_version: document.format_version(),
             snapshot_id: self.snapshot_id,
@@ -199,7 +266,10 @@ impl Draft {
             sequence_number,
             next_row_id: document.next_row_id(),
         };
-        table.files().put(&list, write_manifest_list(&spec, &manifests)?.bytes).await?;
+        table
+            .files()
+            .put(&list, write_manifest_list(&spec, &manifests)?.bytes)
+            .await?;
         let deleted_rows = self.delta.deleted_records + self.delta.added_position_deletes;
         let snapshot = Snapshot {
             snapshot_id: self.snapshot_id,
@@ -215,21 +285,37 @@ impl Draft {
         };
         let next = table.change(&[Update::AddSnapshot(snapshot)])?;
         table.swap(&next).await?;
-        Ok(CommitOutcome { snapshot_id: Some(self.snapshot_id), added_rows, deleted_rows })
+        Ok(CommitOutcome {
+            snapshot_id: Some(self.snapshot_id),
+            added_rows,
+            deleted_rows,
+        })
     }
 
     /// The manifests of the new snapshot: those of its own entries, then those that it keeps.
-    async fn write_manifests(&mut self, table: &Table, operation: CommitOperation) -> Result<Vec<ManifestFile>> {
+    async fn write_manifests(
+        &mut self,
+        table: &Table,
+        operation: CommitOperation,
+    ) -> Result<Vec<ManifestFile>> {
         let mut manifests = Vec::new();
-        let (data, deletes) = (std::mem::take(&mut self.data), std::mem::take(&mut self.deletes));
-        for (content, entries) in [(ManifestContent::Data, data), (ManifestContent::Deletes, deletes)] {
+        let (data, deletes) = (
+            std::mem::take(&mut self.data),
+            std::mem::take(&mut self.deletes),
+        );
+        for (content, entries) in [
+            (ManifestContent::Data, data),
+            (ManifestContent::Deletes, deletes),
+        ] {
             if !entries.is_empty() {
                 manifests.push(self.write_manifest(table, content, &entries).await?);
             }
         }
         match operation {
             CommitOperation::Overwrite => manifests.extend(self.remove_all(table).await?),
-            CommitOperation::Append | CommitOperation::RowDelta => manifests.extend(table.manifests().await?),
+            CommitOperation::Append | CommitOperation::RowDelta => {
+                manifests.extend(table.manifests().await?)
+            }
         }
         Ok(manifests)
     }
@@ -248,12 +334,19 @@ impl Draft {
         let mut manifests = Vec::new();
         for manifest in table.manifests().await? {
             let entries = table.manifest_entries(&manifest).await?;
-            let removed: Vec<Entry> = entries.into_iter().filter(Entry::is_live).map(|e| e.into_deleted(self.snapshot_id)).collect();
+            let removed: Vec<Entry> = entries
+                .into_iter()
+                .filter(Entry::is_live)
+                .map(|e| e.into_deleted(self.snapshot_id))
+                .collect();
             for entry in &removed {
                 self.count_removed(manifest.content, entry);
             }
             if !removed.is_empty() {
-                manifests.push(self.write_manifest(table, manifest.content, &removed).await?);
+                manifests.push(
+                    self.write_manifest(table, manifest.content, &removed)
+                        .await?,
+                );
             }
         }
         Ok(manifests)
@@ -273,11 +366,22 @@ impl Draft {
         }
     }
 
-    async fn write_manifest(&mut self, table: &Table, content: ManifestContent, entries: &[Entry]) -> Result<ManifestFile> {
+    async fn write_manifest(
+        &mut self,
+        table: &Table,
+        content: ManifestContent,
+        entries: &[Entry],
+    ) -> Result<ManifestFile> {
         let document = table.document();
         let number = self.written.len();
         let location = self.new_location(table, &format!("{}-m{number}.avro", self.commit_id))?;
-        let spec = ManifestSpec { format_version: document.format_version(), schema: table.schema()?, spec: document.default_spec()?, content, snapshot_id: self.snapshot_id };
+        let spec = ManifestSpec {
+            format_version: document.format_version(),
+            schema: table.schema()?,
+            spec: document.default_spec()?,
+            content,
+            snapshot_id: self.snapshot_id,
+        };
         let (bytes, manifest) = write_manifest(&spec, location.as_str(), entries)?;
         table.files().put(&location, bytes).await?;
         Ok(manifest)
@@ -302,17 +406,31 @@ impl Table {
     /// The document after a change of this table.
     pub(crate) fn change(&self, updates: &[Update]) -> Result<Document> {
         let previous = self.metadata_location().to_string();
-        self.document().apply(updates, Commit { previous_file: &previous, now_ms: clock::now_ms() })
+        self.document().apply(
+            updates,
+            Commit {
+                previous_file: &previous,
+                now_ms: clock::now_ms(),
+            },
+        )
     }
 
     /// Publishes a changed document on top of this table's head.
     pub(crate) async fn swap(&self, next: &Document) -> Result<Table> {
-        let head = self.environment().catalog().swap(self.head(), Bytes::from(next.to_bytes())).await?;
+        let head = self
+            .environment()
+            .catalog()
+            .swap(self.head(), Bytes::from(next.to_bytes()))
+            .await?;
         Table::from_head(self.environment(), self.reference(), head)
     }
 
     /// Sets and removes table properties. Errors: Conflict if somebody else committed first.
-    pub async fn set_properties(&self, set: &[(String, String)], remove: &[String]) -> Result<Table> {
+    pub async fn set_properties(
+        &self,
+        set: &[(String, String)],
+        remove: &[String],
+    ) -> Result<Table> {
         self.check_writable()?;
         let mut updates = Vec::new();
         if !set.is_empty() {

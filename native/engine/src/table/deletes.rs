@@ -27,10 +27,16 @@ pub(crate) struct DeletedRows;
 
 impl DeletedRows {
     /// The dead rows of the task's file.
-    pub(crate) async fn of(&self, context: &ReadContext, task: &FileTask) -> Result<Arc<RoaringBitmap>> {
+    pub(crate) async fn of(
+        &self,
+        context: &ReadContext,
+        task: &FileTask,
+    ) -> Result<Arc<RoaringBitmap>> {
         let mut dead = RoaringBitmap::new();
         for delete in &task.deletes {
-            let positions = load(context, delete).await.map_err(|e| e.with("delete file", &delete.path))?;
+            let positions = load(context, delete)
+                .await
+                .map_err(|e| e.with("delete file", &delete.path))?;
             if let Some(rows) = positions.get(&spelling(&task.path)) {
                 dead |= rows;
             }
@@ -42,7 +48,9 @@ impl DeletedRows {
 /// One spelling for a path that writers record with and without scheme and host: a delete must reach its data
 /// file whichever of the two each of them holds. Buckets stay, they are part of the name.
 pub(crate) fn spelling(path: &str) -> String {
-    let Some((scheme, rest)) = path.split_once(':') else { return path.to_owned() };
+    let Some((scheme, rest)) = path.split_once(':') else {
+        return path.to_owned();
+    };
     match scheme {
         "file" => format!("/{}", rest.trim_start_matches('/')),
         "hdfs" | "viewfs" => match rest.strip_prefix("//") {
@@ -54,22 +62,35 @@ pub(crate) fn spelling(path: &str) -> String {
     }
 }
 
-async fn load(context: &ReadContext, delete: &DeleteRef) -> Result<Arc<BTreeMap<String, RoaringBitmap>>> {
+async fn load(
+    context: &ReadContext,
+    delete: &DeleteRef,
+) -> Result<Arc<BTreeMap<String, RoaringBitmap>>> {
     let cache = context.environment.delete_cache();
     let key = (delete.path.clone(), delete.size);
     if let Some(positions) = cache.get(&key) {
         return Ok(positions);
     }
     let location = context.files.resolve(&delete.path)?;
-    let file = ParquetFile::open(&context.environment, context.files.reader(), &location, delete.size).await?;
+    let file = ParquetFile::open(
+        &context.environment,
+        context.files.reader(),
+        &location,
+        delete.size,
+    )
+    .await?;
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let metadata = ArrowReaderMetadata::try_new(Arc::clone(&file.metadata), options)?;
-    let mut stream = ParquetRecordBatchStreamBuilder::new_with_metadata(file.reader, metadata).build()?;
+    let mut stream =
+        ParquetRecordBatchStreamBuilder::new_with_metadata(file.reader, metadata).build()?;
     let mut positions: BTreeMap<String, RoaringBitmap> = BTreeMap::new();
     while let Some(batch) = stream.try_next().await? {
         collect(&batch, &mut positions)?;
     }
-    let bytes = positions.iter().map(|(path, rows)| path.len() + rows.serialized_size() + 64).sum();
+    let bytes = positions
+        .iter()
+        .map(|(path, rows)| path.len() + rows.serialized_size() + 64)
+        .sum();
     let positions = Arc::new(positions);
     cache.put(key, Arc::clone(&positions), bytes);
     Ok(positions)
@@ -77,13 +98,24 @@ async fn load(context: &ReadContext, delete: &DeleteRef) -> Result<Arc<BTreeMap<
 
 fn collect(batch: &RecordBatch, positions: &mut BTreeMap<String, RoaringBitmap>) -> Result<()> {
     let find = |id: i32, name: &str| {
-        let index = batch.schema_ref().fields().iter().position(|f| field_id(f) == Some(id)).or_else(|| batch.schema_ref().index_of(name).ok());
-        index.and_then(|i| batch.columns().get(i)).ok_or_else(|| Error::corrupt(format!("the delete file has no column {name}")))
+        let index = batch
+            .schema_ref()
+            .fields()
+            .iter()
+            .position(|f| field_id(f) == Some(id))
+            .or_else(|| batch.schema_ref().index_of(name).ok());
+        index
+            .and_then(|i| batch.columns().get(i))
+            .ok_or_else(|| Error::corrupt(format!("the delete file has no column {name}")))
     };
     let paths = find(DELETE_PATH, "file_path")?;
     let rows = find(DELETE_POS, "pos")?;
     if paths.data_type() != &DataType::Utf8 || rows.data_type() != &DataType::Int64 {
-        return Err(Error::corrupt(format!("the delete file has types {} and {}, expected string and long", paths.data_type(), rows.data_type())));
+        return Err(Error::corrupt(format!(
+            "the delete file has types {} and {}, expected string and long",
+            paths.data_type(),
+            rows.data_type()
+        )));
     }
     let (paths, rows) = (paths.as_string::<i32>(), rows.as_primitive::<Int64Type>());
     let mut current: Option<(String, RoaringBitmap)> = None;
@@ -114,7 +146,13 @@ mod tests {
 
     #[test]
     fn path_has_one_spelling_with_and_without_scheme() {
-        for path in ["/t/a", "file:/t/a", "file:///t/a", "hdfs://host:20500/t/a", "hdfs:///t/a"] {
+        for path in [
+            "/t/a",
+            "file:/t/a",
+            "file:///t/a",
+            "hdfs://host:20500/t/a",
+            "hdfs:///t/a",
+        ] {
             assert_eq!(spelling(path), "/t/a", "{path}");
         }
         assert_eq!(spelling("s3a://b/t/a"), "s3://b/t/a");

@@ -49,7 +49,8 @@ impl Environment {
     /// An environment over a warehouse (or none: then only locations name tables).
     pub fn new(storage: Storage, warehouse: Option<&str>) -> Result<Environment> {
         let warehouse = warehouse.map(|w| storage.resolve(w)).transpose()?;
-        let catalog: Arc<dyn Catalog> = Arc::new(FileSystemCatalog::new(storage.clone(), warehouse));
+        let catalog: Arc<dyn Catalog> =
+            Arc::new(FileSystemCatalog::new(storage.clone(), warehouse));
         Ok(Environment {
             inner: Arc::new(Inner {
                 storage,
@@ -84,7 +85,11 @@ impl Environment {
             return Err(Error::invalid_input(format!("'{text}' is no table name")));
         }
         let name = parts.pop().unwrap_or_default();
-        let namespace = if parts.is_empty() { vec!["default".to_string()] } else { parts };
+        let namespace = if parts.is_empty() {
+            vec!["default".to_string()]
+        } else {
+            parts
+        };
         Ok(TableRef::Name { namespace, name })
     }
 
@@ -96,7 +101,9 @@ impl Environment {
         &self.inner.segments
     }
 
-    pub(crate) fn delete_cache(&self) -> &Cache<(String, u64), Arc<BTreeMap<String, RoaringBitmap>>> {
+    pub(crate) fn delete_cache(
+        &self,
+    ) -> &Cache<(String, u64), Arc<BTreeMap<String, RoaringBitmap>>> {
         &self.inner.deletes
     }
 }

@@ -8,7 +8,10 @@ use arrow::datatypes::Schema as ArrowSchema;
 use bytes::Bytes;
 use uuid::Uuid;
 
-use super::{CommitMessage, CommitOperation, CommitOutcome, CommitRequest, Environment, Table, dimension_property};
+use super::{
+    CommitMessage, CommitOperation, CommitOutcome, CommitRequest, Environment, Table,
+    dimension_property,
+};
 use crate::catalog::TableRef;
 use crate::clock;
 use crate::error::{Error, ErrorKind, Result};
@@ -19,15 +22,24 @@ use crate::storage::Location;
 
 impl Table {
     /// Creates an empty table of format version 2. Errors: AlreadyExists; InvalidInput for duplicate or unknown columns types.
-    pub async fn create(environment: &Environment, reference: &TableRef, columns: &ArrowSchema, properties: &BTreeMap<String, String>) -> Result<Table> {
+    pub async fn create(
+        environment: &Environment,
+        reference: &TableRef,
+        columns: &ArrowSchema,
+        properties: &BTreeMap<String, String>,
+    ) -> Result<Table> {
         let (schema, _) = Schema::from_arrow(columns, 1)?;
         let mut properties = properties.clone();
         for (column, dimension) in schema::vector_dimensions(columns) {
-            properties.entry(dimension_property(&column)).or_insert_with(|| dimension.to_string());
+            properties
+                .entry(dimension_property(&column))
+                .or_insert_with(|| dimension.to_string());
         }
         if let Some(version) = properties.remove("format-version") {
             if version != "2" {
-                return Err(Error::unsupported(format!("creating tables of format version {version}")));
+                return Err(Error::unsupported(format!(
+                    "creating tables of format version {version}"
+                )));
             }
         }
         let location = environment.catalog().table_location(reference)?;
@@ -39,7 +51,10 @@ impl Table {
             properties,
             now_ms: clock::now_ms(),
         })?;
-        let head = environment.catalog().create_table(reference, Bytes::from(document.to_bytes())).await?;
+        let head = environment
+            .catalog()
+            .create_table(reference, Bytes::from(document.to_bytes()))
+            .await?;
         Table::from_head(environment, reference, head)
     }
 
@@ -53,7 +68,11 @@ impl Table {
         self.write(batches, CommitOperation::Overwrite).await
     }
 
-    async fn write(&self, batches: &[RecordBatch], operation: CommitOperation) -> Result<CommitOutcome> {
+    async fn write(
+        &self,
+        batches: &[RecordBatch],
+        operation: CommitOperation,
+    ) -> Result<CommitOutcome> {
         let mut writer = self.writer()?;
         for batch in batches {
             if let Err(error) = writer.write(batch).await {
@@ -62,13 +81,21 @@ impl Table {
             }
         }
         let messages = vec![writer.finish().await?];
-        self.commit(&CommitRequest { operation, messages, base_snapshot: self.snapshot_id() }).await
+        self.commit(&CommitRequest {
+            operation,
+            messages,
+            base_snapshot: self.snapshot_id(),
+        })
+        .await
     }
 
     /// Drops the table: the catalog entry first, then the files. Returns what was left because it lies elsewhere.
     pub async fn drop(&self) -> Result<Vec<String>> {
         let (files, foreign) = self.owned_files().await?;
-        self.environment().catalog().drop_table_entry(self.head()).await?;
+        self.environment()
+            .catalog()
+            .drop_table_entry(self.head())
+            .await?;
         for location in files {
             // The table is gone; a file that cannot be removed is an orphan, not a failed drop.
             let _ = self.files().delete(&location).await;
@@ -109,12 +136,21 @@ impl Table {
         let current = self.snapshot_id();
         for snapshot in self.document().snapshots() {
             paths.extend(snapshot.manifest_list.clone());
-            let Some(list) = &snapshot.manifest_list else { continue };
-            let Ok(location) = self.files().resolve(list) else { continue };
+            let Some(list) = &snapshot.manifest_list else {
+                continue;
+            };
+            let Ok(location) = self.files().resolve(list) else {
+                continue;
+            };
             let bytes = self.files().reader().get(&location).await?;
             for manifest in crate::iceberg::manifest::read_manifest_list(&bytes)? {
                 if paths.insert(manifest.path.clone()) || Some(snapshot.snapshot_id) == current {
-                    paths.extend(self.manifest_entries(&manifest).await?.into_iter().map(|e| e.data_file.path));
+                    paths.extend(
+                        self.manifest_entries(&manifest)
+                            .await?
+                            .into_iter()
+                            .map(|e| e.data_file.path),
+                    );
                 }
             }
         }

@@ -24,8 +24,14 @@ use arrow::datatypes::SchemaRef;
 pub use commit::{CommitOperation, CommitOutcome, CommitRequest};
 pub use environment::Environment;
 pub use read::{BATCH_ROWS, Batches, SEQUENCE};
-pub use request::{MAX_K, Metric, NullDistance, ScanPlan, ScanReport, ScanRequest, SearchMode, SearchRequest, TextSearch, VectorSearch};
-pub use split::{DeleteRef, FileTask, RowSet, SearchPlan, SegmentPlace, SegmentRef, Split, SplitScope, TextPlan, build_id};
+pub use request::{
+    MAX_K, Metric, NullDistance, ScanPlan, ScanReport, ScanRequest, SearchMode, SearchRequest,
+    TextSearch, VectorSearch,
+};
+pub use split::{
+    DeleteRef, FileTask, RowSet, SearchPlan, SegmentPlace, SegmentRef, Split, SplitScope, TextPlan,
+    build_id,
+};
 pub use writer::{CommitMessage, TableWriter};
 
 pub(crate) use overlay::{OverlayStore, OverlayView, open_segment};
@@ -72,16 +78,31 @@ impl Table {
         Table::from_head(environment, reference, head)
     }
 
-    fn from_head(environment: &Environment, reference: &TableRef, head: TableHead) -> Result<Table> {
-        let document = Document::parse(&head.metadata).map_err(|e| e.with("file", &head.metadata_location))?;
-        let schema = document.current_schema().map_err(|e| e.with("file", &head.metadata_location))?;
+    fn from_head(
+        environment: &Environment,
+        reference: &TableRef,
+        head: TableHead,
+    ) -> Result<Table> {
+        let document =
+            Document::parse(&head.metadata).map_err(|e| e.with("file", &head.metadata_location))?;
+        let schema = document
+            .current_schema()
+            .map_err(|e| e.with("file", &head.metadata_location))?;
         let arrow_schema = Arc::new(schema.to_arrow()?);
         let roots = roots(environment, &head.location, &document)?;
         let files = environment.storage().open(&roots);
         let overlay_root = overlay_location(environment, &head.location, &document)?;
         let uuid = document.table_uuid().unwrap_or_default().to_string();
         let overlay = OverlayStore::new(files.clone(), overlay_root, uuid);
-        Ok(Table { environment: environment.clone(), reference: reference.clone(), head: Arc::new(head), document: Arc::new(document), arrow_schema, files, overlay })
+        Ok(Table {
+            environment: environment.clone(),
+            reference: reference.clone(),
+            head: Arc::new(head),
+            document: Arc::new(document),
+            arrow_schema,
+            files,
+            overlay,
+        })
     }
 
     /// The table at its newest snapshot.
@@ -147,8 +168,12 @@ impl Table {
     /// The declared dimension of a vector column. Errors: Corrupt for a property that is no number.
     pub fn dimension(&self, column: &str) -> Result<Option<usize>> {
         let key = dimension_property(column);
-        let Some(text) = self.properties().get(&key) else { return Ok(None) };
-        text.parse().map(Some).map_err(|_| Error::corrupt(format!("table property {key} is '{text}', not a number")))
+        let Some(text) = self.properties().get(&key) else {
+            return Ok(None);
+        };
+        text.parse()
+            .map(Some)
+            .map_err(|_| Error::corrupt(format!("table property {key} is '{text}', not a number")))
     }
 
     /// The session's shared parts.
@@ -170,10 +195,16 @@ impl Table {
 
     /// The manifests of the pinned snapshot.
     pub(crate) async fn manifests(&self) -> Result<Vec<ManifestFile>> {
-        let Some(snapshot) = self.snapshot() else { return Ok(Vec::new()) };
+        let Some(snapshot) = self.snapshot() else {
+            return Ok(Vec::new());
+        };
         let Some(list) = &snapshot.manifest_list else {
             // The oldest V1 tables name their manifests in the snapshot itself.
-            return Ok(snapshot.manifests.iter().map(|path| ManifestFile::from_path(path, snapshot.snapshot_id)).collect());
+            return Ok(snapshot
+                .manifests
+                .iter()
+                .map(|path| ManifestFile::from_path(path, snapshot.snapshot_id))
+                .collect());
         };
         let location = self.files.resolve(list)?;
         let bytes = self.files.reader().get(&location).await?;
@@ -200,18 +231,31 @@ impl Table {
 
     /// What reads of this table share.
     pub(crate) fn read_context(&self) -> ReadContext {
-        ReadContext { environment: self.environment.clone(), files: self.files.clone(), table_schema: Arc::clone(&self.arrow_schema), deletes: Arc::default() }
+        ReadContext {
+            environment: self.environment.clone(),
+            files: self.files.clone(),
+            table_schema: Arc::clone(&self.arrow_schema),
+            deletes: Arc::default(),
+        }
     }
 }
 
 /// The allow-list: the table's own location as it was named, and what the options map to it.
-fn roots(environment: &Environment, location: &Location, document: &Document) -> Result<Vec<Location>> {
+fn roots(
+    environment: &Environment,
+    location: &Location,
+    document: &Document,
+) -> Result<Vec<Location>> {
     let mut roots = vec![location.clone()];
     roots.push(overlay_location(environment, location, document)?);
     Ok(roots)
 }
 
-fn overlay_location(environment: &Environment, location: &Location, document: &Document) -> Result<Location> {
+fn overlay_location(
+    environment: &Environment,
+    location: &Location,
+    document: &Document,
+) -> Result<Location> {
     match document.properties().get("benostream.overlay.location") {
         Some(text) => environment.storage().resolve(text),
         None => location.join("_overlay"),

@@ -19,14 +19,25 @@ pub(crate) struct ParquetFile {
 
 impl ParquetFile {
     /// Reads the footer, or takes it from the cache. Errors name the path; a damaged footer is Corrupt.
-    pub(crate) async fn open(environment: &Environment, store: &ReadStore, location: &Location, size: u64) -> Result<ParquetFile> {
+    pub(crate) async fn open(
+        environment: &Environment,
+        store: &ReadStore,
+        location: &Location,
+        size: u64,
+    ) -> Result<ParquetFile> {
         let mut reader = FileReader::new(store.clone(), location.clone(), size);
         let metadata = match environment.footers().get(location, size) {
             Some(metadata) => metadata,
             None => {
-                let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
-                let metadata = reader.get_metadata(Some(&options)).await.map_err(Error::from)?;
-                environment.footers().put(location, size, Arc::clone(&metadata));
+                let options =
+                    ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
+                let metadata = reader
+                    .get_metadata(Some(&options))
+                    .await
+                    .map_err(Error::from)?;
+                environment
+                    .footers()
+                    .put(location, size, Arc::clone(&metadata));
                 metadata
             }
         };

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::Table;
+use super::deletes::spelling;
 use super::overlay::{OverlayView, open_segment};
 use super::request::{ScanReport, ScanRequest};
-use super::deletes::spelling;
 use super::split::{DeleteRef, FileTask, RowSet, Split, SplitScope};
 use crate::error::{Error, Result};
 use crate::iceberg::manifest::{DataContent, Entry};
@@ -40,10 +40,16 @@ pub(crate) struct PlannedFiles {
 /// The live data files of the pinned snapshot with their deletes, in manifest order.
 pub(crate) async fn live_files(table: &Table) -> Result<Vec<(LiveFile, Entry)>> {
     let entries = table.entries().await?;
-    let (data, deletes): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(|e| e.data_file.content == DataContent::Data);
+    let (data, deletes): (Vec<Entry>, Vec<Entry>) = entries
+        .into_iter()
+        .partition(|e| e.data_file.content == DataContent::Data);
     let mut files = Vec::with_capacity(data.len());
     for entry in data {
-        let applicable = deletes.iter().filter(|d| applies(d, &entry)).map(delete_ref).collect();
+        let applicable = deletes
+            .iter()
+            .filter(|d| applies(d, &entry))
+            .map(delete_ref)
+            .collect();
         files.push((live_file(table, &entry, applicable)?, entry));
     }
     Ok(files)
@@ -54,22 +60,38 @@ fn applies(delete: &Entry, data: &Entry) -> bool {
     delete.sequence_number >= data.sequence_number
         && file.spec_id == data.data_file.spec_id
         && file.partition == data.data_file.partition
-        && file.referenced_data_file.as_ref().is_none_or(|path| spelling(path) == spelling(&data.data_file.path))
+        && file
+            .referenced_data_file
+            .as_ref()
+            .is_none_or(|path| spelling(path) == spelling(&data.data_file.path))
 }
 
 fn delete_ref(entry: &Entry) -> DeleteRef {
-    DeleteRef { path: entry.data_file.path.clone(), size: entry.data_file.file_size_in_bytes }
+    DeleteRef {
+        path: entry.data_file.path.clone(),
+        size: entry.data_file.file_size_in_bytes,
+    }
 }
 
 /// Inheritance leaves no live entry without sequence numbers.
 fn sequence(number: Option<i64>, entry: &Entry) -> Result<i64> {
-    number.ok_or_else(|| Error::corrupt(format!("data file {} has no sequence number", entry.data_file.path)))
+    number.ok_or_else(|| {
+        Error::corrupt(format!(
+            "data file {} has no sequence number",
+            entry.data_file.path
+        ))
+    })
 }
 
 fn live_file(table: &Table, entry: &Entry, deletes: Vec<DeleteRef>) -> Result<LiveFile> {
     let file = &entry.data_file;
     let document = table.document();
-    let spec = document.spec(file.spec_id).ok_or_else(|| Error::corrupt(format!("data file {} has the unknown partition spec {}", file.path, file.spec_id)))?;
+    let spec = document.spec(file.spec_id).ok_or_else(|| {
+        Error::corrupt(format!(
+            "data file {} has the unknown partition spec {}",
+            file.path, file.spec_id
+        ))
+    })?;
     let task = FileTask {
         path: file.path.clone(),
         size: file.file_size_in_bytes,
@@ -79,7 +101,10 @@ fn live_file(table: &Table, entry: &Entry, deletes: Vec<DeleteRef>) -> Result<Li
         row_group_count: file.split_offsets.as_ref().map_or(1, |o| o.len().max(1)),
         rows: None,
         deletes,
-        absent_values: file.absent_values(spec, table.schema()?)?.into_iter().collect(),
+        absent_values: file
+            .absent_values(spec, table.schema()?)?
+            .into_iter()
+            .collect(),
         place: None,
     };
     let identity = FileIdentity {
@@ -93,14 +118,22 @@ fn live_file(table: &Table, entry: &Entry, deletes: Vec<DeleteRef>) -> Result<Li
 }
 
 /// Plans the files of a request. Searches get every live file: their statistics need them.
-pub(crate) async fn plan_files(table: &Table, request: &ScanRequest, predicate: Option<&Predicate>) -> Result<PlannedFiles> {
+pub(crate) async fn plan_files(
+    table: &Table,
+    request: &ScanRequest,
+    predicate: Option<&Predicate>,
+) -> Result<PlannedFiles> {
     let live = live_files(table).await?;
     let mut report = ScanReport {
         files_total: live.len() as u64,
         rows_total: live.iter().map(|(f, _)| f.task.record_count).sum(),
         ..ScanReport::default()
     };
-    let overlay = if request.use_indexes { table.overlay().view().await } else { OverlayView::default() };
+    let overlay = if request.use_indexes {
+        table.overlay().view().await
+    } else {
+        OverlayView::default()
+    };
     report.warnings.extend(overlay.warnings.iter().cloned());
     let schema = table.schema()?;
     let mut files = Vec::with_capacity(live.len());
@@ -115,7 +148,11 @@ pub(crate) async fn plan_files(table: &Table, request: &ScanRequest, predicate: 
     if let Some(predicate) = predicate {
         propose(table, &overlay, predicate, &mut files, &mut report).await?;
     }
-    Ok(PlannedFiles { files, overlay, report })
+    Ok(PlannedFiles {
+        files,
+        overlay,
+        report,
+    })
 }
 
 /// A scalar index opened for the files it covers: per live file the segment and its place there.
@@ -127,7 +164,13 @@ struct OpenScalar {
 }
 
 /// Restricts each file to the rows that the indexes propose.
-async fn propose(table: &Table, overlay: &OverlayView, predicate: &Predicate, files: &mut Vec<LiveFile>, report: &mut ScanReport) -> Result<()> {
+async fn propose(
+    table: &Table,
+    overlay: &OverlayView,
+    predicate: &Predicate,
+    files: &mut Vec<LiveFile>,
+    report: &mut ScanReport,
+) -> Result<()> {
     let indexes = open_scalars(table, overlay, predicate, files, report).await?;
     if indexes.is_empty() {
         return Ok(());
@@ -140,8 +183,11 @@ async fn propose(table: &Table, overlay: &OverlayView, predicate: &Predicate, fi
             kept.push(file);
             continue;
         }
-        let rows = u32::try_from(file.task.record_count).map_err(|_| Error::unsupported("a data file of 2^32 rows or more"))?;
-        let found = bounds::evaluate(predicate, rows, &|leaf| leaf_bounds(&indexes, &answers, position, leaf))?;
+        let rows = u32::try_from(file.task.record_count)
+            .map_err(|_| Error::unsupported("a data file of 2^32 rows or more"))?;
+        let found = bounds::evaluate(predicate, rows, &|leaf| {
+            leaf_bounds(&indexes, &answers, position, leaf)
+        })?;
         report.rows_proposed += found.maybe.len();
         if found.maybe.is_empty() {
             report.files_pruned_by_index += 1;
@@ -159,14 +205,23 @@ async fn propose(table: &Table, overlay: &OverlayView, predicate: &Predicate, fi
 type Answers = RefCell<BTreeMap<(usize, usize, String), Option<Arc<Bounds>>>>;
 
 /// What the index of a leaf's column knows about one file; each segment answers a leaf once.
-fn leaf_bounds(indexes: &[OpenScalar], answers: &Answers, file: usize, leaf: &Predicate) -> Result<Option<Bounds>> {
+fn leaf_bounds(
+    indexes: &[OpenScalar],
+    answers: &Answers,
+    file: usize,
+    leaf: &Predicate,
+) -> Result<Option<Bounds>> {
     let columns = leaf.columns();
     for (number, index) in indexes.iter().enumerate() {
         if !index.definition.columns.iter().all(|c| columns.contains(c)) {
             continue;
         }
-        let Some((segment, place)) = index.places.get(&file).copied() else { continue };
-        let Some((open, layout)) = index.segments.get(segment) else { continue };
+        let Some((segment, place)) = index.places.get(&file).copied() else {
+            continue;
+        };
+        let Some((open, layout)) = index.segments.get(segment) else {
+            continue;
+        };
         let key = (number, segment, format!("{leaf:?}"));
         let known = answers.borrow().get(&key).cloned();
         let whole = match known {
@@ -189,8 +244,16 @@ fn leaf_bounds(indexes: &[OpenScalar], answers: &Answers, file: usize, leaf: &Pr
     Ok(None)
 }
 
-async fn open_scalars(table: &Table, overlay: &OverlayView, predicate: &Predicate, files: &[LiveFile], report: &mut ScanReport) -> Result<Vec<OpenScalar>> {
-    let Some(manifest) = &overlay.manifest else { return Ok(Vec::new()) };
+async fn open_scalars(
+    table: &Table,
+    overlay: &OverlayView,
+    predicate: &Predicate,
+    files: &[LiveFile],
+    report: &mut ScanReport,
+) -> Result<Vec<OpenScalar>> {
+    let Some(manifest) = &overlay.manifest else {
+        return Ok(Vec::new());
+    };
     let used = predicate.columns();
     let identities: Vec<FileIdentity> = files.iter().map(|f| f.identity.clone()).collect();
     let mut indexes = Vec::new();
@@ -199,59 +262,101 @@ async fn open_scalars(table: &Table, overlay: &OverlayView, predicate: &Predicat
         if definition.kind != "bitmap" || !definition.columns.iter().all(|c| used.contains(c)) {
             continue;
         }
-        let mut index = OpenScalar { definition: definition.clone(), segments: Vec::new(), places: HashMap::new() };
+        let mut index = OpenScalar {
+            definition: definition.clone(),
+            segments: Vec::new(),
+            places: HashMap::new(),
+        };
         for used in manifest.coverage(&definition.name, &identities).segments {
             match open_scalar(table, definition, &used).await {
                 Ok((open, layout)) => {
                     let number = index.segments.len();
                     index.segments.push((open, layout));
-                    let live = used.live_files.iter().enumerate().filter_map(|(place, live)| live.map(|l| (l, (number, place))));
+                    let live = used
+                        .live_files
+                        .iter()
+                        .enumerate()
+                        .filter_map(|(place, live)| live.map(|l| (l, (number, place))));
                     index.places.extend(live);
                 }
-                Err(error) => report.warnings.push(format!("a segment of index {} is not used: {error}", definition.name)),
+                Err(error) => report.warnings.push(format!(
+                    "a segment of index {} is not used: {error}",
+                    definition.name
+                )),
             }
         }
-        report.segments.insert(definition.name.clone(), index.segments.len() as u64);
+        report
+            .segments
+            .insert(definition.name.clone(), index.segments.len() as u64);
         indexes.push(index);
     }
     Ok(indexes)
 }
 
-async fn open_scalar(table: &Table, definition: &IndexDefinition, used: &SegmentUse) -> Result<(Arc<dyn ScalarIndex>, RowLayout)> {
+async fn open_scalar(
+    table: &Table,
+    definition: &IndexDefinition,
+    used: &SegmentUse,
+) -> Result<(Arc<dyn ScalarIndex>, RowLayout)> {
     let reference = table.overlay().segment_ref(definition, &used.segment)?;
     let layout = RowLayout::new(used.segment.files.iter().map(|f| f.rows))?;
-    match open_segment(table.environment(), table.files().reader(), table.files(), &reference).await? {
+    match open_segment(
+        table.environment(),
+        table.files().reader(),
+        table.files(),
+        &reference,
+    )
+    .await?
+    {
         OpenIndex::Scalar(open) => Ok((open, layout)),
-        OpenIndex::Vector(_) | OpenIndex::Text(_) => Err(Error::corrupt("the segment is of another kind")),
+        OpenIndex::Vector(_) | OpenIndex::Text(_) => {
+            Err(Error::corrupt("the segment is of another kind"))
+        }
     }
 }
 
 /// Groups files into splits of about the wanted size, at least `min_splits` where there are so many files.
-pub(crate) fn group(scope: &Arc<SplitScope>, files: Vec<FileTask>, request: &ScanRequest) -> Vec<Split> {
+pub(crate) fn group(
+    scope: &Arc<SplitScope>,
+    files: Vec<FileTask>,
+    request: &ScanRequest,
+) -> Vec<Split> {
     let total: u64 = files.iter().map(|f| f.size).sum();
     let wanted = u64::try_from(request.min_splits.max(1)).unwrap_or(1);
-    let target = request.target_split_bytes.max(1).min(total.div_ceil(wanted).max(1));
+    let target = request
+        .target_split_bytes
+        .max(1)
+        .min(total.div_ceil(wanted).max(1));
     let mut splits = Vec::new();
     let mut current: Vec<FileTask> = Vec::new();
     let mut bytes = 0;
     for file in files.into_iter().flat_map(|f| f.cut(target)) {
         let weight = file.weight_bytes();
         if !current.is_empty() && bytes + weight > target {
-            splits.push(Split { scope: Arc::clone(scope), files: std::mem::take(&mut current), segments: Vec::new() });
+            splits.push(Split {
+                scope: Arc::clone(scope),
+                files: std::mem::take(&mut current),
+                segments: Vec::new(),
+            });
             bytes = 0;
         }
         bytes += weight;
         current.push(file);
     }
     if !current.is_empty() {
-        splits.push(Split { scope: Arc::clone(scope), files: current, segments: Vec::new() });
+        splits.push(Split {
+            scope: Arc::clone(scope),
+            files: current,
+            segments: Vec::new(),
+        });
     }
     splits
 }
 
 /// The rows of a file that its position deletes left, as a set.
 pub(crate) fn live_rows(record_count: u64, dead: &RoaringBitmap) -> Result<RoaringBitmap> {
-    let rows = u32::try_from(record_count).map_err(|_| Error::unsupported("a data file of 2^32 rows or more"))?;
+    let rows = u32::try_from(record_count)
+        .map_err(|_| Error::unsupported("a data file of 2^32 rows or more"))?;
     let mut live = RoaringBitmap::new();
     live.insert_range(0..rows);
     live -= dead;

@@ -6,11 +6,15 @@ use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, StringArray};
+use arrow::array::{
+    Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
+};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema as ArrowSchema, SchemaRef};
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
-use parquet::arrow::arrow_reader::{ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions, RowFilter, RowSelection, RowSelector};
+use parquet::arrow::arrow_reader::{
+    ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions, RowFilter, RowSelection, RowSelector,
+};
 use parquet::arrow::{ParquetRecordBatchStreamBuilder, ProjectionMask, RowNumber};
 use parquet::file::metadata::ParquetMetaData;
 use roaring::RoaringBitmap;
@@ -69,13 +73,18 @@ pub(crate) fn output_field(table_schema: &ArrowSchema, id: i32) -> Result<FieldR
             .iter()
             .find(|f| field_id(f) == Some(id))
             .cloned()
-            .ok_or_else(|| Error::invalid_input(format!("the table has no column with field id {id}"))),
+            .ok_or_else(|| {
+                Error::invalid_input(format!("the table has no column with field id {id}"))
+            }),
     }
 }
 
 /// The output schema of a projection.
 pub(crate) fn output_schema(table_schema: &ArrowSchema, columns: &[i32]) -> Result<SchemaRef> {
-    let fields = columns.iter().map(|id| output_field(table_schema, *id)).collect::<Result<Vec<_>>>()?;
+    let fields = columns
+        .iter()
+        .map(|id| output_field(table_schema, *id))
+        .collect::<Result<Vec<_>>>()?;
     Ok(Arc::new(ArrowSchema::new(fields)))
 }
 
@@ -93,12 +102,25 @@ impl ReadContext {
 
     async fn open(&self, read: FileRead) -> Result<Batches> {
         let location = self.files.resolve(&read.task.path)?;
-        let file = ParquetFile::open(&self.environment, self.files.reader(), &location, read.task.size).await?;
+        let file = ParquetFile::open(
+            &self.environment,
+            self.files.reader(),
+            &location,
+            read.task.size,
+        )
+        .await?;
         let physical = physical_rows(&file.metadata)?;
         if physical != read.task.record_count {
-            return Err(Error::corrupt(format!("the data file holds {physical} rows, its manifest says {}", read.task.record_count)));
+            return Err(Error::corrupt(format!(
+                "the data file holds {physical} rows, its manifest says {}",
+                read.task.record_count
+            )));
         }
-        let dead = if read.apply_deletes { self.deletes.of(self, &read.task).await? } else { Arc::new(RoaringBitmap::new()) };
+        let dead = if read.apply_deletes {
+            self.deletes.of(self, &read.task).await?
+        } else {
+            Arc::new(RoaringBitmap::new())
+        };
         let groups = row_groups(&file.metadata, read.task.row_groups)?;
         let Some(selection) = select(&read, &dead, &groups)? else {
             return Ok(Box::pin(futures::stream::empty()));
@@ -106,13 +128,24 @@ impl ReadContext {
         self.decode(file, read, groups, selection)
     }
 
-    fn decode(&self, file: ParquetFile, read: FileRead, groups: RowGroups, selection: Selection) -> Result<Batches> {
+    fn decode(
+        &self,
+        file: ParquetFile,
+        read: FileRead,
+        groups: RowGroups,
+        selection: Selection,
+    ) -> Result<Batches> {
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let row_number = Arc::new(Field::new("_pos", DataType::Int64, false).with_extension_type(RowNumber));
+        let row_number =
+            Arc::new(Field::new("_pos", DataType::Int64, false).with_extension_type(RowNumber));
         let plain = ArrowReaderMetadata::try_new(Arc::clone(&file.metadata), options.clone())?;
         check_field_ids(plain.schema())?;
         let layout = Layout::new(self, &read, plain.schema())?;
-        let options = if layout.wants_positions { options.with_virtual_columns(vec![row_number])? } else { options };
+        let options = if layout.wants_positions {
+            options.with_virtual_columns(vec![row_number])?
+        } else {
+            options
+        };
         let metadata = ArrowReaderMetadata::try_new(Arc::clone(&file.metadata), options)?;
         let descriptor = file.metadata.file_metadata().schema_descr_ptr();
         let mask = ProjectionMask::roots(&descriptor, layout.file_roots.iter().copied());
@@ -134,14 +167,19 @@ impl ReadContext {
 
 fn physical_rows(metadata: &ParquetMetaData) -> Result<u64> {
     let rows = metadata.file_metadata().num_rows();
-    u64::try_from(rows).ok().filter(|n| *n <= u64::from(u32::MAX)).ok_or_else(|| Error::unsupported(format!("a data file of {rows} rows")))
+    u64::try_from(rows)
+        .ok()
+        .filter(|n| *n <= u64::from(u32::MAX))
+        .ok_or_else(|| Error::unsupported(format!("a data file of {rows} rows")))
 }
 
 fn check_field_ids(schema: &ArrowSchema) -> Result<()> {
     if schema.fields().is_empty() || schema.fields().iter().any(|f| field_id(f).is_some()) {
         return Ok(());
     }
-    Err(Error::unsupported("the data file has no field ids and name mapping is not supported"))
+    Err(Error::unsupported(
+        "the data file has no field ids and name mapping is not supported",
+    ))
 }
 
 /// The row groups to read and the physical rows they span.
@@ -155,7 +193,9 @@ fn row_groups(metadata: &ParquetMetaData, wanted: Option<(usize, usize)>) -> Res
     let mut start = 0u64;
     let mut rows = 0..0u64;
     for (index, group) in metadata.row_groups().iter().enumerate() {
-        let next = start + u64::try_from(group.num_rows()).map_err(|_| Error::corrupt("row group with a negative row count"))?;
+        let next = start
+            + u64::try_from(group.num_rows())
+                .map_err(|_| Error::corrupt("row group with a negative row count"))?;
         if index == first {
             rows.start = start;
         }
@@ -164,8 +204,13 @@ fn row_groups(metadata: &ParquetMetaData, wanted: Option<(usize, usize)>) -> Res
         }
         start = next;
     }
-    let narrow = |n: u64| u32::try_from(n).map_err(|_| Error::corrupt("row groups hold more rows than their file"));
-    Ok(RowGroups { indices: (first..end.min(metadata.num_row_groups())).collect(), rows: narrow(rows.start)?..narrow(rows.end)? })
+    let narrow = |n: u64| {
+        u32::try_from(n).map_err(|_| Error::corrupt("row groups hold more rows than their file"))
+    };
+    Ok(RowGroups {
+        indices: (first..end.min(metadata.num_row_groups())).collect(),
+        rows: narrow(rows.start)?..narrow(rows.end)?,
+    })
 }
 
 enum Selection {
@@ -240,11 +285,25 @@ enum Source {
 
 impl Layout {
     fn new(context: &ReadContext, read: &FileRead, file: &SchemaRef) -> Result<Layout> {
-        let used = read.predicate.as_ref().map(|p| p.columns()).unwrap_or_default();
-        let covered = read.columns.iter().all(|id| is_reserved(*id) || used.contains(id));
+        let used = read
+            .predicate
+            .as_ref()
+            .map(|p| p.columns())
+            .unwrap_or_default();
+        let covered = read
+            .columns
+            .iter()
+            .all(|id| is_reserved(*id) || used.contains(id));
         let in_file = |id: i32| file.fields().iter().any(|f| field_id(f) == Some(id));
-        let late = read.predicate.clone().filter(|_| covered || used.is_empty() || !used.iter().all(|id| in_file(*id)));
-        let early = if late.is_some() { None } else { read.predicate.clone() };
+        let late = read
+            .predicate
+            .clone()
+            .filter(|_| covered || used.is_empty() || !used.iter().all(|id| in_file(*id)));
+        let early = if late.is_some() {
+            None
+        } else {
+            read.predicate.clone()
+        };
         let mut ids = read.columns.to_vec();
         if late.is_some() {
             ids.extend(used.iter().filter(|id| !read.columns.contains(id)));
@@ -252,11 +311,21 @@ impl Layout {
         let mut columns = Vec::with_capacity(ids.len());
         let mut fields = Vec::with_capacity(ids.len());
         for id in &ids {
-            let (source, field) = source(&context.table_schema, file, &read.task.absent_values, *id)?;
+            let (source, field) =
+                source(&context.table_schema, file, &read.task.absent_values, *id)?;
             columns.push(source);
             fields.push(field);
         }
-        let file_roots = columns.iter().filter_map(|c| if let Source::File(i, ..) = c { Some(*i) } else { None }).collect();
+        let file_roots = columns
+            .iter()
+            .filter_map(|c| {
+                if let Source::File(i, ..) = c {
+                    Some(*i)
+                } else {
+                    None
+                }
+            })
+            .collect();
         let output = output_schema(&context.table_schema, &read.columns)?;
         Ok(Layout {
             output,
@@ -273,8 +342,14 @@ impl Layout {
     }
 
     /// The predicate as a filter that the decoder applies before it reads the other columns.
-    fn early_filter(&self, file: &SchemaRef, descriptor: &parquet::schema::types::SchemaDescriptor) -> Result<Option<RowFilter>> {
-        let Some(predicate) = self.early.clone() else { return Ok(None) };
+    fn early_filter(
+        &self,
+        file: &SchemaRef,
+        descriptor: &parquet::schema::types::SchemaDescriptor,
+    ) -> Result<Option<RowFilter>> {
+        let Some(predicate) = self.early.clone() else {
+            return Ok(None);
+        };
         let mut sources = Vec::new();
         let mut fields = Vec::new();
         for id in predicate.columns() {
@@ -282,11 +357,23 @@ impl Layout {
             sources.push(source);
             fields.push(field);
         }
-        let roots: Vec<usize> = sources.iter().filter_map(|c| if let Source::File(i, ..) = c { Some(*i) } else { None }).collect();
+        let roots: Vec<usize> = sources
+            .iter()
+            .filter_map(|c| {
+                if let Source::File(i, ..) = c {
+                    Some(*i)
+                } else {
+                    None
+                }
+            })
+            .collect();
         let schema = Arc::new(ArrowSchema::new(fields));
         let mask = ProjectionMask::roots(descriptor, roots.iter().copied());
         let function = ArrowPredicateFn::new(mask, move |batch: RecordBatch| {
-            let columns = sources.iter().map(|s| column(s, &batch, "", 0)).collect::<Result<Vec<_>>>()?;
+            let columns = sources
+                .iter()
+                .map(|s| column(s, &batch, "", 0))
+                .collect::<Result<Vec<_>>>()?;
             let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
             let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)?;
             Ok(evaluate(&predicate, &batch)?)
@@ -296,13 +383,23 @@ impl Layout {
 
     /// The output batch of a decoded batch.
     fn finish(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let columns = self.columns.iter().map(|s| column(s, batch, &self.path, self.sequence)).collect::<Result<Vec<_>>>()?;
+        let columns = self
+            .columns
+            .iter()
+            .map(|s| column(s, batch, &self.path, self.sequence))
+            .collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let full = RecordBatch::try_new_with_options(Arc::clone(&self.full), columns, &options)?;
-        let Some(predicate) = &self.late else { return Ok(full) };
+        let Some(predicate) = &self.late else {
+            return Ok(full);
+        };
         let keep: BooleanArray = evaluate(predicate, &full)?;
         let width = self.output.fields().len();
-        let head = RecordBatch::try_new_with_options(Arc::clone(&self.output), full.columns().iter().take(width).cloned().collect(), &options)?;
+        let head = RecordBatch::try_new_with_options(
+            Arc::clone(&self.output),
+            full.columns().iter().take(width).cloned().collect(),
+            &options,
+        )?;
         if keep.true_count() == keep.len() {
             return Ok(head);
         }
@@ -310,16 +407,29 @@ impl Layout {
     }
 }
 
-fn source(table_schema: &ArrowSchema, file: &SchemaRef, absent: &[(i32, Option<Value>)], id: i32) -> Result<(Source, FieldRef)> {
+fn source(
+    table_schema: &ArrowSchema,
+    file: &SchemaRef,
+    absent: &[(i32, Option<Value>)],
+    id: i32,
+) -> Result<(Source, FieldRef)> {
     let field = output_field(table_schema, id)?;
     let source = match id {
         reserved::FILE => Source::Path,
         reserved::POS => Source::Position,
         SEQUENCE => Source::Sequence,
-        _ => match file.fields().iter().enumerate().find(|(_, f)| field_id(f) == Some(id)) {
+        _ => match file
+            .fields()
+            .iter()
+            .enumerate()
+            .find(|(_, f)| field_id(f) == Some(id))
+        {
             Some((index, found)) => Source::File(index, Arc::clone(found), Arc::clone(&field)),
             None => {
-                let value = absent.iter().find(|(column, _)| *column == id).and_then(|(_, value)| value.clone());
+                let value = absent
+                    .iter()
+                    .find(|(column, _)| *column == id)
+                    .and_then(|(_, value)| value.clone());
                 Source::Missing(value, Arc::clone(&field))
             }
         },
@@ -333,21 +443,49 @@ fn column(source: &Source, batch: &RecordBatch, path: &str, sequence: i64) -> Re
     Ok(match source {
         Source::File(_, from, to) => {
             let wanted = field_id(from);
-            let index = batch.schema_ref().fields().iter().position(|f| field_id(f) == wanted).ok_or_else(|| Error::internal(format!("column {} was not decoded", from.name())))?;
-            let array = batch.columns().get(index).ok_or_else(|| Error::internal("decoded batch is too narrow"))?;
+            let index = batch
+                .schema_ref()
+                .fields()
+                .iter()
+                .position(|f| field_id(f) == wanted)
+                .ok_or_else(|| {
+                    Error::internal(format!("column {} was not decoded", from.name()))
+                })?;
+            let array = batch
+                .columns()
+                .get(index)
+                .ok_or_else(|| Error::internal("decoded batch is too narrow"))?;
             let adapted = adapt(array, from, to, to.name())?;
             if adapted.null_count() > 0 && !to.is_nullable() {
-                return Err(Error::corrupt(format!("required column {} holds NULL", to.name())));
+                return Err(Error::corrupt(format!(
+                    "required column {} holds NULL",
+                    to.name()
+                )));
             }
             super::project::relabel(&adapted, to.data_type())?
         }
-        Source::Missing(value, field) if value.is_some() || field.is_nullable() => to_array(value.as_ref(), field.data_type(), rows)?,
-        Source::Missing(_, field) => return Err(Error::corrupt(format!("required column {} is not in the data file", field.name()))),
-        Source::Path => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(path, rows))),
+        Source::Missing(value, field) if value.is_some() || field.is_nullable() => {
+            to_array(value.as_ref(), field.data_type(), rows)?
+        }
+        Source::Missing(_, field) => {
+            return Err(Error::corrupt(format!(
+                "required column {} is not in the data file",
+                field.name()
+            )));
+        }
+        Source::Path => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(
+            path, rows,
+        ))),
         Source::Sequence => Arc::new(Int64Array::from_value(sequence, rows)),
         Source::Position => {
-            let index = batch.schema_ref().fields().iter().rposition(|f| field_id(f).is_none() && f.name() == "_pos");
-            let array = index.and_then(|i| batch.columns().get(i)).ok_or_else(|| Error::internal("row numbers were not decoded"))?;
+            let index = batch
+                .schema_ref()
+                .fields()
+                .iter()
+                .rposition(|f| field_id(f).is_none() && f.name() == "_pos");
+            let array = index
+                .and_then(|i| batch.columns().get(i))
+                .ok_or_else(|| Error::internal("row numbers were not decoded"))?;
             Arc::clone(array)
         }
     })

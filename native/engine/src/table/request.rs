@@ -162,7 +162,9 @@ impl FromStr for Metric {
             "cosine" => Ok(Metric::Cosine),
             "inner_product" | "ip" => Ok(Metric::InnerProduct),
             "l1" => Ok(Metric::L1),
-            _ => Err(Error::invalid_input(format!("unknown metric '{text}'; known: l2, cosine, inner_product, l1"))),
+            _ => Err(Error::invalid_input(format!(
+                "unknown metric '{text}'; known: l2, cosine, inner_product, l1"
+            ))),
         }
     }
 }
@@ -187,7 +189,9 @@ impl FromStr for SearchMode {
             "exact" => Ok(SearchMode::Exact),
             "balanced" | "auto" => Ok(SearchMode::Balanced),
             "fast" => Ok(SearchMode::Fast),
-            _ => Err(Error::invalid_input(format!("unknown recall '{text}'; known: fast, balanced, exact"))),
+            _ => Err(Error::invalid_input(format!(
+                "unknown recall '{text}'; known: fast, balanced, exact"
+            ))),
         }
     }
 }
@@ -240,13 +244,21 @@ pub struct ScanReport {
 
 impl fmt::Display for ScanReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "files={}, pruned_by_statistics={}, pruned_by_index={}", self.files_total, self.files_pruned_by_statistics, self.files_pruned_by_index)?;
+        write!(
+            f,
+            "files={}, pruned_by_statistics={}, pruned_by_index={}",
+            self.files_total, self.files_pruned_by_statistics, self.files_pruned_by_index
+        )?;
         if self.segments.is_empty() {
             return write!(f, ", index=none");
         }
         for (name, count) in &self.segments {
             write!(f, ", index={name} segments={count}")?;
         }
-        write!(f, ", rows_proposed={} of {}, files_without_index={}", self.rows_proposed, self.rows_total, self.files_scanned_without_index)
+        write!(
+            f,
+            ", rows_proposed={} of {}, files_without_index={}",
+            self.rows_proposed, self.rows_total, self.files_scanned_without_index
+        )
     }
 }

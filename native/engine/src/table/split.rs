@@ -120,15 +120,20 @@ pub struct FileTask {
 impl FileTask {
     /// The share of the file's bytes that the task reads.
     pub fn weight_bytes(&self) -> u64 {
-        let Some((first, end)) = self.row_groups else { return self.size };
+        let Some((first, end)) = self.row_groups else {
+            return self.size;
+        };
         let count = u64::try_from(self.row_group_count.max(1)).unwrap_or(1);
-        let part = u64::try_from(end.min(self.row_group_count).saturating_sub(first)).unwrap_or(count);
+        let part =
+            u64::try_from(end.min(self.row_group_count).saturating_sub(first)).unwrap_or(count);
         self.size / count * part
     }
 
     /// The file cut at row groups into pieces of about `target` bytes.
     pub fn cut(self, target: u64) -> Vec<FileTask> {
-        let pieces = usize::try_from(self.size.div_ceil(target.max(1))).unwrap_or(usize::MAX).min(self.row_group_count);
+        let pieces = usize::try_from(self.size.div_ceil(target.max(1)))
+            .unwrap_or(usize::MAX)
+            .min(self.row_group_count);
         if pieces <= 1 || self.row_groups.is_some() {
             return vec![self];
         }
@@ -136,8 +141,15 @@ impl FileTask {
         (0..pieces)
             .map(|piece| {
                 // The last piece takes whatever the file really holds.
-                let end = if piece + 1 == pieces { usize::MAX } else { bound(piece + 1) };
-                FileTask { row_groups: Some((bound(piece), end)), ..self.clone() }
+                let end = if piece + 1 == pieces {
+                    usize::MAX
+                } else {
+                    bound(piece + 1)
+                };
+                FileTask {
+                    row_groups: Some((bound(piece), end)),
+                    ..self.clone()
+                }
             })
             .collect()
     }
@@ -151,7 +163,9 @@ impl Serialize for RowSet {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use base64::Engine as _;
         let mut bytes = Vec::with_capacity(self.0.serialized_size());
-        self.0.serialize_into(&mut bytes).map_err(serde::ser::Error::custom)?;
+        self.0
+            .serialize_into(&mut bytes)
+            .map_err(serde::ser::Error::custom)?;
         serializer.serialize_str(&base64::engine::general_purpose::STANDARD.encode(bytes))
     }
 }
@@ -160,8 +174,12 @@ impl<'de> Deserialize<'de> for RowSet {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         use base64::Engine as _;
         let text = String::deserialize(deserializer)?;
-        let bytes = base64::engine::general_purpose::STANDARD.decode(text).map_err(serde::de::Error::custom)?;
-        RoaringBitmap::deserialize_from(bytes.as_slice()).map(RowSet).map_err(serde::de::Error::custom)
+        let bytes = base64::engine::general_purpose::STANDARD
+            .decode(text)
+            .map_err(serde::de::Error::custom)?;
+        RoaringBitmap::deserialize_from(bytes.as_slice())
+            .map(RowSet)
+            .map_err(serde::de::Error::custom)
     }
 }
 
@@ -197,14 +215,26 @@ impl Split {
 
     /// The opaque bytes that may leave the process.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        encode(MAGIC, &SplitBody { build: build_id(), scope: (*self.scope).clone(), files: self.files.clone(), segments: self.segments.clone() })
+        encode(
+            MAGIC,
+            &SplitBody {
+                build: build_id(),
+                scope: (*self.scope).clone(),
+                files: self.files.clone(),
+                segments: self.segments.clone(),
+            },
+        )
     }
 
     /// Reads what `to_bytes` of the same build wrote. Errors: InvalidInput.
     pub fn from_bytes(bytes: &[u8]) -> Result<Split> {
         let body: SplitBody = decode(MAGIC, "split", bytes)?;
         check_build("split", &body.build)?;
-        Ok(Split { scope: Arc::new(body.scope), files: body.files, segments: body.segments })
+        Ok(Split {
+            scope: Arc::new(body.scope),
+            files: body.files,
+            segments: body.segments,
+        })
     }
 }
 
@@ -218,27 +248,44 @@ pub(crate) fn check_build(what: &str, found: &str) -> Result<()> {
     if found == own {
         return Ok(());
     }
-    Err(Error::invalid_input(format!("this {what} was made by build {found}, this process is build {own}; use the same jar everywhere")))
+    Err(Error::invalid_input(format!(
+        "this {what} was made by build {found}, this process is build {own}; use the same jar everywhere"
+    )))
 }
 
 /// Magic, version, JSON.
 pub(crate) fn encode<T: Serialize>(magic: &[u8; 4], body: &T) -> Result<Vec<u8>> {
     let mut bytes = magic.to_vec();
     bytes.extend_from_slice(&VERSION.to_le_bytes());
-    serde_json::to_writer(&mut bytes, body).map_err(|e| Error::internal(format!("message cannot be encoded: {e}")))?;
+    serde_json::to_writer(&mut bytes, body)
+        .map_err(|e| Error::internal(format!("message cannot be encoded: {e}")))?;
     Ok(bytes)
 }
 
 /// Reads what [`encode`] wrote; anything else is InvalidInput.
-pub(crate) fn decode<T: serde::de::DeserializeOwned>(magic: &[u8; 4], what: &str, bytes: &[u8]) -> Result<T> {
+pub(crate) fn decode<T: serde::de::DeserializeOwned>(
+    magic: &[u8; 4],
+    what: &str,
+    bytes: &[u8],
+) -> Result<T> {
     if bytes.len() > MAX_SPLIT_BYTES {
-        return Err(Error::resource_exhausted(format!("{what} of {} bytes exceeds the limit of {MAX_SPLIT_BYTES}", bytes.len())));
+        return Err(Error::resource_exhausted(format!(
+            "{what} of {} bytes exceeds the limit of {MAX_SPLIT_BYTES}",
+            bytes.len()
+        )));
     }
-    let body = bytes.strip_prefix(magic.as_slice()).ok_or_else(|| Error::invalid_input(format!("these bytes are no {what}")))?;
-    let (version, json) = body.split_first_chunk::<2>().ok_or_else(|| Error::invalid_input(format!("these bytes are no {what}")))?;
+    let body = bytes
+        .strip_prefix(magic.as_slice())
+        .ok_or_else(|| Error::invalid_input(format!("these bytes are no {what}")))?;
+    let (version, json) = body
+        .split_first_chunk::<2>()
+        .ok_or_else(|| Error::invalid_input(format!("these bytes are no {what}")))?;
     let version = u16::from_le_bytes(*version);
     if version != VERSION {
-        return Err(Error::invalid_input(format!("{what} has version {version}, this build reads version {VERSION}")));
+        return Err(Error::invalid_input(format!(
+            "{what} has version {version}, this build reads version {VERSION}"
+        )));
     }
-    serde_json::from_slice(json).map_err(|e| Error::invalid_input(format!("{what} is damaged: {e}")))
+    serde_json::from_slice(json)
+        .map_err(|e| Error::invalid_input(format!("{what} is damaged: {e}")))
 }

@@ -5,8 +5,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, RecordBatchOptions, StringArray};
-use arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Schema as ArrowSchema, SchemaRef};
+use arrow::array::{
+    Array, ArrayRef, AsArray, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
+};
+use arrow::datatypes::{
+    DataType, Field, Float32Type, Float64Type, Schema as ArrowSchema, SchemaRef,
+};
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::arrow::{AsyncArrowWriter, PARQUET_FIELD_ID_META_KEY};
 use parquet::basic::{Compression, ZstdLevel};
@@ -91,7 +95,10 @@ impl Table {
                 dimensions.insert(field.name.clone(), dimension);
             }
         }
-        let target = self.properties().get("write.target-file-size-bytes").and_then(|v| v.parse().ok());
+        let target = self
+            .properties()
+            .get("write.target-file-size-bytes")
+            .and_then(|v| v.parse().ok());
         Ok(TableWriter {
             table: self.clone(),
             schema: Arc::clone(self.arrow_schema()),
@@ -110,16 +117,29 @@ impl Table {
     pub(crate) fn check_writable(&self) -> Result<()> {
         let document = self.document();
         if let Some(reason) = self.head().read_only {
-            return Err(Error::unsupported(format!("table {} cannot be written: {reason}", self.name())));
+            return Err(Error::unsupported(format!(
+                "table {} cannot be written: {reason}",
+                self.name()
+            )));
         }
         if document.format_version() != 2 {
-            return Err(Error::unsupported(format!("writing to format version {} of table {}", document.format_version(), self.name())));
+            return Err(Error::unsupported(format!(
+                "writing to format version {} of table {}",
+                document.format_version(),
+                self.name()
+            )));
         }
         if !document.default_spec()?.is_unpartitioned() {
-            return Err(Error::unsupported(format!("writing to the partitioned table {}", self.name())));
+            return Err(Error::unsupported(format!(
+                "writing to the partitioned table {}",
+                self.name()
+            )));
         }
         match self.schema()?.fields.iter().find(|f| f.ty.has_opaque()) {
-            Some(field) => Err(Error::unsupported(format!("writing to column '{}' of type {}", field.name, field.ty))),
+            Some(field) => Err(Error::unsupported(format!(
+                "writing to column '{}' of type {}",
+                field.name, field.ty
+            ))),
             None => Ok(()),
         }
     }
@@ -139,11 +159,20 @@ impl TableWriter {
             None => self.start_file()?,
         };
         count_nans(&batch, &mut open.nan_counts);
-        open.writer.write(&batch).await.map_err(|e| Error::from(e).with("file", &open.location))?;
+        open.writer
+            .write(&batch)
+            .await
+            .map_err(|e| Error::from(e).with("file", &open.location))?;
         if open.writer.in_progress_size() > ROW_GROUP_BYTES {
-            open.writer.flush().await.map_err(|e| Error::from(e).with("file", &open.location))?;
+            open.writer
+                .flush()
+                .await
+                .map_err(|e| Error::from(e).with("file", &open.location))?;
         }
-        let bytes = open.writer.bytes_written().saturating_add(open.writer.in_progress_size());
+        let bytes = open
+            .writer
+            .bytes_written()
+            .saturating_add(open.writer.in_progress_size());
         self.open = Some(open);
         if u64::try_from(bytes).unwrap_or(u64::MAX) >= self.target_bytes {
             self.close_file().await?;
@@ -152,10 +181,16 @@ impl TableWriter {
     }
 
     /// Marks physical rows of a data file as deleted. Errors: InvalidInput for a position beyond 2^32.
-    pub fn delete_rows(&mut self, file: &str, positions: impl IntoIterator<Item = u64>) -> Result<()> {
+    pub fn delete_rows(
+        &mut self,
+        file: &str,
+        positions: impl IntoIterator<Item = u64>,
+    ) -> Result<()> {
         let set = self.deletes.entry(file.to_string()).or_default();
         for position in positions {
-            let row = u32::try_from(position).map_err(|_| Error::invalid_input(format!("position {position} of {file} is out of range")))?;
+            let row = u32::try_from(position).map_err(|_| {
+                Error::invalid_input(format!("position {position} of {file} is out of range"))
+            })?;
             set.insert(row);
         }
         Ok(())
@@ -176,7 +211,11 @@ impl TableWriter {
         self.close_file().await?;
         let deletes = std::mem::take(&mut self.deletes);
         let referenced_files = deletes.keys().cloned().collect();
-        let delete_files = if deletes.values().all(RoaringBitmap::is_empty) { Vec::new() } else { vec![self.write_deletes(&deletes).await?] };
+        let delete_files = if deletes.values().all(RoaringBitmap::is_empty) {
+            Vec::new()
+        } else {
+            vec![self.write_deletes(&deletes).await?]
+        };
         Ok(CommitMessage {
             build: build_id(),
             table_uuid: self.table.uuid().to_string(),
@@ -197,7 +236,11 @@ impl TableWriter {
     }
 
     fn next_location(&mut self, suffix: &str) -> Result<Location> {
-        let location = self.data_location.join(&format!("{}-{:05}{suffix}.parquet", self.prefix, self.written.len()))?;
+        let location = self.data_location.join(&format!(
+            "{}-{:05}{suffix}.parquet",
+            self.prefix,
+            self.written.len()
+        ))?;
         self.written.push(location.clone());
         Ok(location)
     }
@@ -206,36 +249,75 @@ impl TableWriter {
         let location = self.next_location("")?;
         let properties = writer_properties(self.table.schema()?);
         let writer = parquet_writer(self.table.files(), &location, &self.schema, properties)?;
-        Ok(OpenFile { location, writer, nan_counts: BTreeMap::new() })
+        Ok(OpenFile {
+            location,
+            writer,
+            nan_counts: BTreeMap::new(),
+        })
     }
 
     async fn close_file(&mut self) -> Result<()> {
-        let Some(open) = self.open.take() else { return Ok(()) };
-        let file = close(open, DataContent::Data, self.table.schema()?, self.table.files()).await?;
+        let Some(open) = self.open.take() else {
+            return Ok(());
+        };
+        let file = close(
+            open,
+            DataContent::Data,
+            self.table.schema()?,
+            self.table.files(),
+        )
+        .await?;
         self.data_files.push(file);
         Ok(())
     }
 
-    async fn write_deletes(&mut self, deletes: &BTreeMap<String, RoaringBitmap>) -> Result<DataFile> {
+    async fn write_deletes(
+        &mut self,
+        deletes: &BTreeMap<String, RoaringBitmap>,
+    ) -> Result<DataFile> {
         let (iceberg, schema) = delete_schema()?;
         let location = self.next_location("-deletes")?;
-        let properties = base_properties().set_column_encoding(ColumnPath::from("pos"), parquet::basic::Encoding::DELTA_BINARY_PACKED);
-        let properties = properties.set_column_dictionary_enabled(ColumnPath::from("pos"), false).build();
+        let properties = base_properties().set_column_encoding(
+            ColumnPath::from("pos"),
+            parquet::basic::Encoding::DELTA_BINARY_PACKED,
+        );
+        let properties = properties
+            .set_column_dictionary_enabled(ColumnPath::from("pos"), false)
+            .build();
         let mut writer = parquet_writer(self.table.files(), &location, &schema, properties)?;
         for (path, rows) in deletes {
             let positions: Vec<i64> = rows.iter().map(i64::from).collect();
             for chunk in positions.chunks(ROW_GROUP_ROWS) {
-                let paths = StringArray::from_iter_values(std::iter::repeat_n(path.as_str(), chunk.len()));
-                let batch = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(paths), Arc::new(Int64Array::from(chunk.to_vec()))])?;
-                writer.write(&batch).await.map_err(|e| Error::from(e).with("file", &location))?;
+                let paths =
+                    StringArray::from_iter_values(std::iter::repeat_n(path.as_str(), chunk.len()));
+                let batch = RecordBatch::try_new(
+                    Arc::clone(&schema),
+                    vec![Arc::new(paths), Arc::new(Int64Array::from(chunk.to_vec()))],
+                )?;
+                writer
+                    .write(&batch)
+                    .await
+                    .map_err(|e| Error::from(e).with("file", &location))?;
             }
         }
-        let open = OpenFile { location, writer, nan_counts: BTreeMap::new() };
-        let mut file = close(open, DataContent::PositionDeletes, &iceberg, self.table.files()).await?;
+        let open = OpenFile {
+            location,
+            writer,
+            nan_counts: BTreeMap::new(),
+        };
+        let mut file = close(
+            open,
+            DataContent::PositionDeletes,
+            &iceberg,
+            self.table.files(),
+        )
+        .await?;
         // Readers compare whole paths, so these bounds are never cut.
         if let (Some(first), Some(last)) = (deletes.keys().next(), deletes.keys().next_back()) {
-            file.lower_bounds.insert(DELETE_PATH, first.clone().into_bytes());
-            file.upper_bounds.insert(DELETE_PATH, last.clone().into_bytes());
+            file.lower_bounds
+                .insert(DELETE_PATH, first.clone().into_bytes());
+            file.upper_bounds
+                .insert(DELETE_PATH, last.clone().into_bytes());
             if deletes.len() == 1 {
                 file.referenced_data_file = Some(first.clone());
             }
@@ -245,11 +327,18 @@ impl TableWriter {
 
     fn check_dimensions(&self, batch: &RecordBatch) -> Result<()> {
         for (name, dimension) in &self.dimensions {
-            let Some(list) = batch.column_by_name(name).and_then(|c| c.as_list_opt::<i32>()) else { continue };
+            let Some(list) = batch
+                .column_by_name(name)
+                .and_then(|c| c.as_list_opt::<i32>())
+            else {
+                continue;
+            };
             for row in 0..list.len() {
                 let length = usize::try_from(list.value_length(row)).unwrap_or_default();
                 if list.is_valid(row) && length != *dimension {
-                    return Err(Error::invalid_input(format!("column {name} takes vectors of dimension {dimension}, row {row} has {length}")));
+                    return Err(Error::invalid_input(format!(
+                        "column {name} takes vectors of dimension {dimension}, row {row} has {length}"
+                    )));
                 }
             }
         }
@@ -257,20 +346,50 @@ impl TableWriter {
     }
 }
 
-async fn close(open: OpenFile, content: DataContent, schema: &Schema, files: &Confined) -> Result<DataFile> {
-    let OpenFile { location, writer, nan_counts } = open;
-    let metadata = writer.close().await.map_err(|e| Error::from(e).with("file", &location))?;
+async fn close(
+    open: OpenFile,
+    content: DataContent,
+    schema: &Schema,
+    files: &Confined,
+) -> Result<DataFile> {
+    let OpenFile {
+        location,
+        writer,
+        nan_counts,
+    } = open;
+    let metadata = writer
+        .close()
+        .await
+        .map_err(|e| Error::from(e).with("file", &location))?;
     let size = files.reader().head(&location).await?;
     let rows = u64::try_from(metadata.file_metadata().num_rows()).unwrap_or_default();
-    let mut file = DataFile::new(content, location.to_string(), FileFormat::Parquet, rows, size);
+    let mut file = DataFile::new(
+        content,
+        location.to_string(),
+        FileFormat::Parquet,
+        rows,
+        size,
+    );
     metrics::collect(&mut file, &metadata, schema, &nan_counts)?;
     Ok(file)
 }
 
-fn parquet_writer(files: &Confined, location: &Location, schema: &SchemaRef, properties: WriterProperties) -> Result<AsyncArrowWriter<Upload>> {
+fn parquet_writer(
+    files: &Confined,
+    location: &Location,
+    schema: &SchemaRef,
+    properties: WriterProperties,
+) -> Result<AsyncArrowWriter<Upload>> {
     let descriptor = metrics::parquet_schema(schema)?;
-    let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true).with_parquet_schema(descriptor);
-    Ok(AsyncArrowWriter::try_new_with_options(files.writer(location)?, Arc::clone(schema), options)?)
+    let options = ArrowWriterOptions::new()
+        .with_properties(properties)
+        .with_skip_arrow_metadata(true)
+        .with_parquet_schema(descriptor);
+    Ok(AsyncArrowWriter::try_new_with_options(
+        files.writer(location)?,
+        Arc::clone(schema),
+        options,
+    )?)
 }
 
 fn base_properties() -> parquet::file::properties::WriterPropertiesBuilder {
@@ -287,8 +406,14 @@ fn writer_properties(schema: &Schema) -> WriterProperties {
     let mut builder = base_properties();
     for field in &schema.fields {
         if is_vector(field) {
-            let path = ColumnPath::new(vec![field.name.clone(), "list".to_string(), "element".to_string()]);
-            builder = builder.set_column_dictionary_enabled(path.clone(), false).set_column_statistics_enabled(path, EnabledStatistics::None);
+            let path = ColumnPath::new(vec![
+                field.name.clone(),
+                "list".to_string(),
+                "element".to_string(),
+            ]);
+            builder = builder
+                .set_column_dictionary_enabled(path.clone(), false)
+                .set_column_statistics_enabled(path, EnabledStatistics::None);
         }
     }
     builder.build()
@@ -299,7 +424,13 @@ fn is_vector(field: &IcebergField) -> bool {
 }
 
 fn delete_schema() -> Result<(Schema, SchemaRef)> {
-    let schema = Schema::new(0, vec![IcebergField::new(DELETE_PATH, "file_path", true, Type::String), IcebergField::new(DELETE_POS, "pos", true, Type::Long)])?;
+    let schema = Schema::new(
+        0,
+        vec![
+            IcebergField::new(DELETE_PATH, "file_path", true, Type::String),
+            IcebergField::new(DELETE_POS, "pos", true, Type::Long),
+        ],
+    )?;
     let arrow = Arc::new(schema.to_arrow()?);
     Ok((schema, arrow))
 }
@@ -307,8 +438,18 @@ fn delete_schema() -> Result<(Schema, SchemaRef)> {
 fn count_nans(batch: &RecordBatch, counts: &mut BTreeMap<i32, u64>) {
     for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
         let nans = match field.data_type() {
-            DataType::Float32 => column.as_primitive::<Float32Type>().iter().flatten().filter(|v| v.is_nan()).count(),
-            DataType::Float64 => column.as_primitive::<Float64Type>().iter().flatten().filter(|v| v.is_nan()).count(),
+            DataType::Float32 => column
+                .as_primitive::<Float32Type>()
+                .iter()
+                .flatten()
+                .filter(|v| v.is_nan())
+                .count(),
+            DataType::Float64 => column
+                .as_primitive::<Float64Type>()
+                .iter()
+                .flatten()
+                .filter(|v| v.is_nan())
+                .count(),
             _ => continue,
         };
         if let Some(id) = field_id(field) {
@@ -321,31 +462,56 @@ fn count_nans(batch: &RecordBatch, counts: &mut BTreeMap<i32, u64>) {
 pub(crate) fn conform(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     let source = batch.schema_ref();
     for (index, field) in source.fields().iter().enumerate() {
-        if source.fields().iter().take(index).any(|f| f.name() == field.name()) {
-            return Err(Error::invalid_input(format!("column {} appears twice in the rows to write", field.name())));
+        if source
+            .fields()
+            .iter()
+            .take(index)
+            .any(|f| f.name() == field.name())
+        {
+            return Err(Error::invalid_input(format!(
+                "column {} appears twice in the rows to write",
+                field.name()
+            )));
         }
         if find_target(schema, field).is_none() {
-            return Err(Error::invalid_input(format!("the table has no column {}; it has {}", field.name(), names(schema))));
+            return Err(Error::invalid_input(format!(
+                "the table has no column {}; it has {}",
+                field.name(),
+                names(schema)
+            )));
         }
     }
     let mut columns = Vec::with_capacity(schema.fields().len());
     for target in schema.fields() {
-        let found = source.fields().iter().zip(batch.columns()).find(|(f, _)| matches(f, target));
+        let found = source
+            .fields()
+            .iter()
+            .zip(batch.columns())
+            .find(|(f, _)| matches(f, target));
         let column = match found {
             Some((field, column)) => convert(column, field, target)?,
             None => arrow::array::new_null_array(target.data_type(), batch.num_rows()),
         };
         if column.null_count() > 0 && !target.is_nullable() {
-            return Err(Error::invalid_input(format!("required column {} is NULL or missing", target.name())));
+            return Err(Error::invalid_input(format!(
+                "required column {} is NULL or missing",
+                target.name()
+            )));
         }
         columns.push(column);
     }
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options).map_err(|e| Error::invalid_input(format!("rows do not fit the table: {e}")))
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
+        .map_err(|e| Error::invalid_input(format!("rows do not fit the table: {e}")))
 }
 
 fn names(schema: &ArrowSchema) -> String {
-    schema.fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>().join(", ")
+    schema
+        .fields()
+        .iter()
+        .map(|f| f.name().as_str())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn find_target<'a>(schema: &'a ArrowSchema, field: &Field) -> Option<&'a Arc<Field>> {
@@ -368,7 +534,12 @@ fn convert(column: &ArrayRef, field: &Field, target: &Field) -> Result<ArrayRef>
         };
         return relabel(&cast, target.data_type());
     }
-    Err(Error::invalid_input(format!("column {} takes {}, not {}", target.name(), target.data_type(), field.data_type())))
+    Err(Error::invalid_input(format!(
+        "column {} takes {}, not {}",
+        target.name(),
+        target.data_type(),
+        field.data_type()
+    )))
 }
 
 fn lossless(from: &DataType, to: &DataType) -> bool {
@@ -379,14 +550,22 @@ fn lossless(from: &DataType, to: &DataType) -> bool {
         (D::Dictionary(_, values), _) => lossless(values, to),
         (D::Int8 | D::Int16 | D::UInt8 | D::UInt16 | D::Int32 | D::UInt32, D::Int64) => true,
         (D::Int8 | D::Int16 | D::UInt8 | D::UInt16, D::Int32) | (D::Float32, D::Float64) => true,
-        (D::Utf8 | D::LargeUtf8 | D::Utf8View, D::Utf8) | (D::Binary | D::LargeBinary | D::BinaryView, D::Binary) => true,
+        (D::Utf8 | D::LargeUtf8 | D::Utf8View, D::Utf8)
+        | (D::Binary | D::LargeBinary | D::BinaryView, D::Binary) => true,
         (D::Binary | D::LargeBinary | D::BinaryView, D::FixedSizeBinary(_)) => true,
         (D::Decimal128(p, s), D::Decimal128(q, t)) => s == t && p <= q,
         (D::Timestamp(a, x), D::Timestamp(b, y)) => x.is_some() == y.is_some() && coarser(a, b),
         (D::Time32(_), D::Time64(_)) => true,
-        (D::List(a) | D::LargeList(a) | D::FixedSizeList(a, _) | D::ListView(a), D::List(b)) => lossless(a.data_type(), b.data_type()),
+        (D::List(a) | D::LargeList(a) | D::FixedSizeList(a, _) | D::ListView(a), D::List(b)) => {
+            lossless(a.data_type(), b.data_type())
+        }
         (D::Map(a, _), D::Map(b, _)) => lossless(a.data_type(), b.data_type()),
-        (D::Struct(a), D::Struct(b)) => a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x.name() == y.name() && lossless(x.data_type(), y.data_type())),
+        (D::Struct(a), D::Struct(b)) => {
+            a.len() == b.len()
+                && a.iter()
+                    .zip(b)
+                    .all(|(x, y)| x.name() == y.name() && lossless(x.data_type(), y.data_type()))
+        }
         _ => false,
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float32Array, Float64Array, Int64Array, ListArray, RecordBatch, StringArray};
+use arrow::array::{
+    ArrayRef, Float32Array, Float64Array, Int64Array, ListArray, RecordBatch, StringArray,
+};
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Schema};
@@ -38,8 +40,13 @@ impl Random {
 /// A session over a counting in-memory store with the warehouse `memory:///lake`.
 pub fn memory() -> (Session, Arc<CountingStore>) {
     let store = Arc::new(CountingStore::new(Arc::new(InMemory::new())));
-    let storage = Storage::new(&BTreeMap::new(), &[]).unwrap().with_store("memory://", store.clone());
-    (Session::over(storage, Some("memory:///lake")).unwrap(), store)
+    let storage = Storage::new(&BTreeMap::new(), &[])
+        .unwrap()
+        .with_store("memory://", store.clone());
+    (
+        Session::over(storage, Some("memory:///lake")).unwrap(),
+        store,
+    )
 }
 
 pub fn name(name: &str) -> TableRef {
@@ -58,7 +65,12 @@ pub fn vectors(dimension: usize, rows: impl IntoIterator<Item = Option<Vec<f32>>
         values.extend(row);
     }
     let field = Arc::new(Field::new("element", DataType::Float32, true));
-    Arc::new(ListArray::new(field, OffsetBuffer::from_lengths(lengths), Arc::new(Float32Array::from(values)), Some(valid.into())))
+    Arc::new(ListArray::new(
+        field,
+        OffsetBuffer::from_lengths(lengths),
+        Arc::new(Float32Array::from(values)),
+        Some(valid.into()),
+    ))
 }
 
 pub fn docs_schema() -> Schema {
@@ -67,11 +79,18 @@ pub fn docs_schema() -> Schema {
         Field::new("kind", DataType::Utf8, true),
         Field::new("score", DataType::Float64, true),
         Field::new("text", DataType::Utf8, true),
-        Field::new("embedding", DataType::List(Arc::new(Field::new("element", DataType::Float32, true))), true),
+        Field::new(
+            "embedding",
+            DataType::List(Arc::new(Field::new("element", DataType::Float32, true))),
+            true,
+        ),
     ])
 }
 
-const WORDS: [&str; 12] = ["alpha", "beta", "gamma", "delta", "river", "stone", "cloud", "the", "of", "quick", "fox", "Fox's"];
+const WORDS: [&str; 12] = [
+    "alpha", "beta", "gamma", "delta", "river", "stone", "cloud", "the", "of", "quick", "fox",
+    "Fox's",
+];
 
 /// Rows `first..first + count` with NULLs, NaN, -0.0, blanks and unicode among the values.
 pub fn docs(first: i64, count: usize, seed: u64) -> RecordBatch {
@@ -96,8 +115,15 @@ pub fn docs(first: i64, count: usize, seed: u64) -> RecordBatch {
             4 => Some(f64::INFINITY),
             n => Some(n as f64 - 6.5),
         });
-        texts.push((random.below(10) > 0).then(|| (0..random.below(9)).map(|_| WORDS[random.below(12) as usize]).collect::<Vec<_>>().join(" ")));
-        embeddings.push((random.below(12) > 0).then(|| (0..8).map(|_| random.float()).collect::<Vec<f32>>()));
+        texts.push((random.below(10) > 0).then(|| {
+            (0..random.below(9))
+                .map(|_| WORDS[random.below(12) as usize])
+                .collect::<Vec<_>>()
+                .join(" ")
+        }));
+        embeddings.push(
+            (random.below(12) > 0).then(|| (0..8).map(|_| random.float()).collect::<Vec<f32>>()),
+        );
     }
     let columns: Vec<ArrayRef> = vec![
         Arc::new(Int64Array::from_iter_values(first..first + count as i64)),
@@ -111,9 +137,15 @@ pub fn docs(first: i64, count: usize, seed: u64) -> RecordBatch {
 
 /// A table of `files` data files with `rows` rows each.
 pub async fn docs_table(session: &Session, table: &str, files: usize, rows: usize) -> Table {
-    let table = session.create_table(&name(table), &docs_schema(), &BTreeMap::new()).await.unwrap();
+    let table = session
+        .create_table(&name(table), &docs_schema(), &BTreeMap::new())
+        .await
+        .unwrap();
     for file in 0..files {
-        table.append(&[docs((file * rows) as i64, rows, 7)]).await.unwrap();
+        table
+            .append(&[docs((file * rows) as i64, rows, 7)])
+            .await
+            .unwrap();
     }
     table.refresh().await.unwrap()
 }
@@ -123,7 +155,11 @@ pub fn id(table: &Table, column: &str) -> i32 {
 }
 
 pub fn equals(table: &Table, column: &str, value: Value) -> Predicate {
-    Predicate::Compare { column: id(table, column), op: CompareOp::Eq, value }
+    Predicate::Compare {
+        column: id(table, column),
+        op: CompareOp::Eq,
+        value,
+    }
 }
 
 /// All batches of a scan in one, in split order.
@@ -132,7 +168,9 @@ pub async fn read(table: &Table, request: &ScanRequest) -> Result<RecordBatch> {
     let mut batches = Vec::new();
     for split in &plan.splits {
         let bytes = split.to_bytes()?;
-        let (schema, stream) = benostreamdb::Split::from_bytes(&bytes)?.open(table.environment()).await?;
+        let (schema, stream) = benostreamdb::Split::from_bytes(&bytes)?
+            .open(table.environment())
+            .await?;
         assert_eq!(schema, plan.schema);
         batches.extend(stream.try_collect::<Vec<_>>().await?);
     }
@@ -142,8 +180,20 @@ pub async fn read(table: &Table, request: &ScanRequest) -> Result<RecordBatch> {
 /// Rows as text, in order.
 pub fn lines(batch: &RecordBatch) -> Vec<String> {
     let options = FormatOptions::default().with_null("NULL");
-    let columns: Vec<_> = batch.columns().iter().map(|c| ArrayFormatter::try_new(c, &options).unwrap()).collect();
-    (0..batch.num_rows()).map(|row| columns.iter().map(|c| c.value(row).to_string()).collect::<Vec<_>>().join("|")).collect()
+    let columns: Vec<_> = batch
+        .columns()
+        .iter()
+        .map(|c| ArrayFormatter::try_new(c, &options).unwrap())
+        .collect();
+    (0..batch.num_rows())
+        .map(|row| {
+            columns
+                .iter()
+                .map(|c| c.value(row).to_string())
+                .collect::<Vec<_>>()
+                .join("|")
+        })
+        .collect()
 }
 
 /// Rows as text, sorted.
@@ -159,17 +209,32 @@ pub async fn rows(table: &Table) -> Vec<String> {
 }
 
 /// Deletes the rows of a predicate as a row delta, as every surface does it.
-pub async fn delete_where(table: &Table, predicate: Predicate) -> Result<benostreamdb::CommitOutcome> {
+pub async fn delete_where(
+    table: &Table,
+    predicate: Predicate,
+) -> Result<benostreamdb::CommitOutcome> {
     use arrow::array::AsArray as _;
     use benostreamdb::iceberg::predicate::reserved;
-    let request = ScanRequest { projection: Some(vec![reserved::FILE, reserved::POS]), conjuncts: vec![predicate], ..ScanRequest::default() };
+    let request = ScanRequest {
+        projection: Some(vec![reserved::FILE, reserved::POS]),
+        conjuncts: vec![predicate],
+        ..ScanRequest::default()
+    };
     let found = read(table, &request).await?;
     let mut writer = table.writer()?;
     let files = found.column(0).as_string::<i32>();
-    let positions = found.column(1).as_primitive::<arrow::datatypes::Int64Type>();
+    let positions = found
+        .column(1)
+        .as_primitive::<arrow::datatypes::Int64Type>();
     for row in 0..found.num_rows() {
         writer.delete_rows(files.value(row), [positions.value(row) as u64])?;
     }
     let messages = vec![writer.finish().await?];
-    table.commit(&benostreamdb::CommitRequest { operation: benostreamdb::CommitOperation::RowDelta, messages, base_snapshot: table.snapshot_id() }).await
+    table
+        .commit(&benostreamdb::CommitRequest {
+            operation: benostreamdb::CommitOperation::RowDelta,
+            messages,
+            base_snapshot: table.snapshot_id(),
+        })
+        .await
 }

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use arrow::array::{AsArray as _, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Float64Type, Int64Type, Schema};
 use benostreamdb::maintain::IndexRequest;
-use benostreamdb::{CompareOp, ErrorKind, Metric, NullDistance, Predicate, ScanRequest, SearchMode, SearchRequest, Session, Table, TextSearch, Value, VectorSearch};
+use benostreamdb::{
+    CompareOp, ErrorKind, Metric, NullDistance, Predicate, ScanRequest, SearchMode, SearchRequest,
+    Session, Table, TextSearch, Value, VectorSearch,
+};
 
 use crate::fixture::{Random, delete_where, docs_table, id, lines, memory, name, read, vectors};
 
@@ -15,32 +18,69 @@ const DIMENSION: usize = 32;
 
 fn clustered(seed: u64, rows: usize) -> Vec<Vec<f32>> {
     let mut random = Random(seed);
-    let centres: Vec<Vec<f32>> = (0..60).map(|_| (0..DIMENSION).map(|_| random.float() * 4.0).collect()).collect();
+    let centres: Vec<Vec<f32>> = (0..60)
+        .map(|_| (0..DIMENSION).map(|_| random.float() * 4.0).collect())
+        .collect();
     (0..rows)
         .map(|_| {
             let centre = &centres[random.below(60) as usize];
-            centre.iter().map(|c| c + random.float() + random.float() - 1.0).collect()
+            centre
+                .iter()
+                .map(|c| c + random.float() + random.float() - 1.0)
+                .collect()
         })
         .collect()
 }
 
 async fn vector_table(session: &Session) -> Table {
     let list = DataType::List(Arc::new(Field::new("element", DataType::Float32, true)));
-    let schema = Schema::new(vec![Field::new("id", DataType::Int64, false), Field::new("bucket", DataType::Int64, false), Field::new("v", list, true)]);
-    let table = session.create_table(&name("v"), &schema, &BTreeMap::new()).await.unwrap();
+    let schema = Schema::new(vec![
+        Field::new("id", DataType::Int64, false),
+        Field::new("bucket", DataType::Int64, false),
+        Field::new("v", list, true),
+    ]);
+    let table = session
+        .create_table(&name("v"), &schema, &BTreeMap::new())
+        .await
+        .unwrap();
     let rows = clustered(11, ROWS);
     for (file, part) in rows.chunks(ROWS / 3).enumerate() {
-        let ids = Int64Array::from_iter_values((0..part.len()).map(|i| (file * (ROWS / 3) + i) as i64));
+        let ids =
+            Int64Array::from_iter_values((0..part.len()).map(|i| (file * (ROWS / 3) + i) as i64));
         let buckets = Int64Array::from_iter_values(ids.values().iter().map(|i| i * 7919 % 100));
-        let batch = RecordBatch::try_from_iter([("id", Arc::new(ids) as _), ("bucket", Arc::new(buckets) as _), ("v", vectors(DIMENSION, part.iter().cloned().map(Some)))]).unwrap();
+        let batch = RecordBatch::try_from_iter([
+            ("id", Arc::new(ids) as _),
+            ("bucket", Arc::new(buckets) as _),
+            ("v", vectors(DIMENSION, part.iter().cloned().map(Some))),
+        ])
+        .unwrap();
         table.append(&[batch]).await.unwrap();
     }
     table.refresh().await.unwrap()
 }
 
-fn nearest(table: &Table, query: &[f32], k: usize, mode: SearchMode, conjuncts: Vec<Predicate>) -> ScanRequest {
-    let search = VectorSearch { column: id(table, "v"), query: query.to_vec(), k, metric: Metric::L2, ef: None, mode, nulls: NullDistance::Drop };
-    ScanRequest { projection: Some(vec![id(table, "id")]), conjuncts, search: Some(SearchRequest::Vector(search)), ..ScanRequest::default() }
+fn nearest(
+    table: &Table,
+    query: &[f32],
+    k: usize,
+    mode: SearchMode,
+    conjuncts: Vec<Predicate>,
+) -> ScanRequest {
+    let search = VectorSearch {
+        column: id(table, "v"),
+        query: query.to_vec(),
+        k,
+        metric: Metric::L2,
+        ef: None,
+        mode,
+        nulls: NullDistance::Drop,
+    };
+    ScanRequest {
+        projection: Some(vec![id(table, "id")]),
+        conjuncts,
+        search: Some(SearchRequest::Vector(search)),
+        ..ScanRequest::default()
+    }
 }
 
 /// Ids and distances of the best k over all splits.
@@ -48,7 +88,12 @@ async fn best(table: &Table, request: &ScanRequest) -> Vec<(i64, f64)> {
     let batch = read(table, request).await.unwrap();
     let ids = batch.column(0).as_primitive::<Int64Type>();
     let distances = batch.column(1).as_primitive::<Float64Type>();
-    let mut rows: Vec<(i64, f64)> = ids.values().iter().copied().zip(distances.values().iter().copied()).collect();
+    let mut rows: Vec<(i64, f64)> = ids
+        .values()
+        .iter()
+        .copied()
+        .zip(distances.values().iter().copied())
+        .collect();
     rows.sort_by(|a, b| a.1.total_cmp(&b.1));
     rows.truncate(request.search.as_ref().unwrap().k());
     rows
@@ -59,8 +104,16 @@ async fn recall(table: &Table, filter: Option<Predicate>) -> f64 {
     let mut found = 0;
     for query in &queries {
         let conjuncts: Vec<Predicate> = filter.iter().cloned().collect();
-        let exact = best(table, &nearest(table, query, 10, SearchMode::Exact, conjuncts.clone())).await;
-        let ours = best(table, &nearest(table, query, 10, SearchMode::Balanced, conjuncts)).await;
+        let exact = best(
+            table,
+            &nearest(table, query, 10, SearchMode::Exact, conjuncts.clone()),
+        )
+        .await;
+        let ours = best(
+            table,
+            &nearest(table, query, 10, SearchMode::Balanced, conjuncts),
+        )
+        .await;
         assert_eq!(ours.len(), exact.len());
         let truth: HashSet<i64> = exact.iter().map(|r| r.0).collect();
         found += ours.iter().filter(|r| truth.contains(&r.0)).count();
@@ -77,17 +130,41 @@ async fn recall(table: &Table, filter: Option<Predicate>) -> f64 {
 async fn hnsw_recall_holds_plain_filtered_and_after_deletes() {
     let (session, _) = memory();
     let table = vector_table(&session).await;
-    table.create_index(&IndexRequest { kind: "hnsw".into(), columns: vec!["v".into()], ..IndexRequest::default() }).await.unwrap();
-    let plan = table.plan_scan(&nearest(&table, &clustered(1, 1)[0], 10, SearchMode::Balanced, vec![])).await.unwrap();
+    table
+        .create_index(&IndexRequest {
+            kind: "hnsw".into(),
+            columns: vec!["v".into()],
+            ..IndexRequest::default()
+        })
+        .await
+        .unwrap();
+    let plan = table
+        .plan_scan(&nearest(
+            &table,
+            &clustered(1, 1)[0],
+            10,
+            SearchMode::Balanced,
+            vec![],
+        ))
+        .await
+        .unwrap();
     assert_eq!(plan.report.rows_proposed, ROWS as u64);
     assert_eq!(plan.report.segments.get("v_hnsw"), Some(&1));
     assert!(recall(&table, None).await >= 0.95);
     for below in [50, 10, 1] {
-        let filter = Predicate::Compare { column: id(&table, "bucket"), op: CompareOp::Lt, value: Value::Long(below) };
+        let filter = Predicate::Compare {
+            column: id(&table, "bucket"),
+            op: CompareOp::Lt,
+            value: Value::Long(below),
+        };
         let recall = recall(&table, Some(filter)).await;
         assert!(recall >= 0.95, "{below} %: {recall}");
     }
-    let half = Predicate::Compare { column: id(&table, "bucket"), op: CompareOp::GtEq, value: Value::Long(50) };
+    let half = Predicate::Compare {
+        column: id(&table, "bucket"),
+        op: CompareOp::GtEq,
+        value: Value::Long(50),
+    };
     delete_where(&table, half).await.unwrap();
     let table = table.refresh().await.unwrap();
     assert!(recall(&table, None).await >= 0.95);
@@ -97,9 +174,26 @@ async fn hnsw_recall_holds_plain_filtered_and_after_deletes() {
 async fn search_with_bad_arguments_is_refused_by_kind() {
     let (session, _) = memory();
     let table = docs_table(&session, "t", 1, 30).await;
-    let mut search = VectorSearch { column: id(&table, "embedding"), query: vec![0.5; 8], k: 3, metric: Metric::L2, ef: None, mode: SearchMode::Balanced, nulls: NullDistance::Drop };
-    let request = |search: VectorSearch| ScanRequest { search: Some(SearchRequest::Vector(search)), ..ScanRequest::default() };
-    let kind = async |search: &VectorSearch| table.plan_scan(&request(search.clone())).await.map(|_| ()).map_err(|e| e.kind());
+    let mut search = VectorSearch {
+        column: id(&table, "embedding"),
+        query: vec![0.5; 8],
+        k: 3,
+        metric: Metric::L2,
+        ef: None,
+        mode: SearchMode::Balanced,
+        nulls: NullDistance::Drop,
+    };
+    let request = |search: VectorSearch| ScanRequest {
+        search: Some(SearchRequest::Vector(search)),
+        ..ScanRequest::default()
+    };
+    let kind = async |search: &VectorSearch| {
+        table
+            .plan_scan(&request(search.clone()))
+            .await
+            .map(|_| ())
+            .map_err(|e| e.kind())
+    };
     assert_eq!(kind(&search).await, Ok(()));
     search.k = 0;
     assert_eq!(kind(&search).await, Err(ErrorKind::InvalidInput));
@@ -119,23 +213,74 @@ async fn search_with_bad_arguments_is_refused_by_kind() {
 async fn vector_of_other_length_or_null_has_no_distance() {
     let (session, _) = memory();
     let list = DataType::List(Arc::new(Field::new("element", DataType::Float32, true)));
-    let schema = Schema::new(vec![Field::new("id", DataType::Int64, false), Field::new("v", list, true)]);
-    let table = session.create_table(&name("ragged"), &schema, &BTreeMap::new()).await.unwrap();
-    let rows = vectors(0, [Some(vec![1.0, 0.0]), None, Some(vec![1.0, 2.0, 3.0]), Some(vec![f32::NAN, 0.0]), Some(vec![0.0, 0.0]), Some(vec![])]);
-    let batch = RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from_iter_values(0..6)) as _), ("v", rows)]).unwrap();
+    let schema = Schema::new(vec![
+        Field::new("id", DataType::Int64, false),
+        Field::new("v", list, true),
+    ]);
+    let table = session
+        .create_table(&name("ragged"), &schema, &BTreeMap::new())
+        .await
+        .unwrap();
+    let rows = vectors(
+        0,
+        [
+            Some(vec![1.0, 0.0]),
+            None,
+            Some(vec![1.0, 2.0, 3.0]),
+            Some(vec![f32::NAN, 0.0]),
+            Some(vec![0.0, 0.0]),
+            Some(vec![]),
+        ],
+    );
+    let batch = RecordBatch::try_from_iter([
+        ("id", Arc::new(Int64Array::from_iter_values(0..6)) as _),
+        ("v", rows),
+    ])
+    .unwrap();
     table.append(&[batch]).await.unwrap();
     let table = table.refresh().await.unwrap();
     let search = |nulls| {
-        let search = VectorSearch { column: id(&table, "v"), query: vec![0.0, 0.0], k: 10, metric: Metric::L2, ef: None, mode: SearchMode::Balanced, nulls };
-        ScanRequest { projection: Some(vec![id(&table, "id")]), search: Some(SearchRequest::Vector(search)), ..ScanRequest::default() }
+        let search = VectorSearch {
+            column: id(&table, "v"),
+            query: vec![0.0, 0.0],
+            k: 10,
+            metric: Metric::L2,
+            ef: None,
+            mode: SearchMode::Balanced,
+            nulls,
+        };
+        ScanRequest {
+            projection: Some(vec![id(&table, "id")]),
+            search: Some(SearchRequest::Vector(search)),
+            ..ScanRequest::default()
+        }
     };
     for indexed in [false, true] {
         if indexed {
-            table.create_index(&IndexRequest { kind: "hnsw".into(), columns: vec!["v".into()], ..IndexRequest::default() }).await.unwrap();
+            table
+                .create_index(&IndexRequest {
+                    kind: "hnsw".into(),
+                    columns: vec!["v".into()],
+                    ..IndexRequest::default()
+                })
+                .await
+                .unwrap();
         }
-        assert_eq!(lines(&read(&table, &search(NullDistance::Drop)).await.unwrap()), ["4|0.0", "0|1.0", "3|NaN"], "indexed: {indexed}");
-        assert_eq!(lines(&read(&table, &search(NullDistance::First)).await.unwrap()), ["1|NULL", "2|NULL", "5|NULL", "4|0.0", "0|1.0", "3|NaN"], "indexed: {indexed}");
-        assert_eq!(lines(&read(&table, &search(NullDistance::Last)).await.unwrap()), ["4|0.0", "0|1.0", "3|NaN", "1|NULL", "2|NULL", "5|NULL"], "indexed: {indexed}");
+        assert_eq!(
+            lines(&read(&table, &search(NullDistance::Drop)).await.unwrap()),
+            ["4|0.0", "0|1.0", "3|NaN"],
+            "indexed: {indexed}"
+        );
+        assert_eq!(
+            lines(&read(&table, &search(NullDistance::First)).await.unwrap()),
+            ["1|NULL", "2|NULL", "5|NULL", "4|0.0", "0|1.0", "3|NaN"],
+            "indexed: {indexed}"
+        );
+        assert_eq!(
+            lines(&read(&table, &search(NullDistance::Last)).await.unwrap()),
+            ["4|0.0", "0|1.0", "3|NaN", "1|NULL", "2|NULL", "5|NULL"],
+            "indexed: {indexed}"
+        );
     }
 }
 
@@ -143,17 +288,39 @@ async fn vector_of_other_length_or_null_has_no_distance() {
 async fn equality_over_twenty_files_reads_data_of_matching_files_only() {
     let (session, store) = memory();
     let table = docs_table(&session, "t", 20, 100).await;
-    let schema_column = IndexRequest { kind: "bitmap".into(), columns: vec!["kind".into()], ..IndexRequest::default() };
+    let schema_column = IndexRequest {
+        kind: "bitmap".into(),
+        columns: vec!["kind".into()],
+        ..IndexRequest::default()
+    };
     table.create_index(&schema_column).await.unwrap();
-    table.create_index(&IndexRequest { kind: "bitmap".into(), columns: vec!["id".into()], ..IndexRequest::default() }).await.unwrap();
+    table
+        .create_index(&IndexRequest {
+            kind: "bitmap".into(),
+            columns: vec!["id".into()],
+            ..IndexRequest::default()
+        })
+        .await
+        .unwrap();
     store.reset();
     // A fresh session: nothing is cached.
-    let session = Session::over(session.environment().storage().clone(), Some("memory:///lake")).unwrap();
+    let session = Session::over(
+        session.environment().storage().clone(),
+        Some("memory:///lake"),
+    )
+    .unwrap();
     let table = session.table(&name("t")).await.unwrap();
-    let request = ScanRequest { conjuncts: vec![crate::fixture::equals(&table, "id", Value::Long(1234))], ..ScanRequest::default() };
+    let request = ScanRequest {
+        conjuncts: vec![crate::fixture::equals(&table, "id", Value::Long(1234))],
+        ..ScanRequest::default()
+    };
     let found = read(&table, &request).await.unwrap();
     assert_eq!(found.num_rows(), 1);
-    let data: Vec<String> = store.reads().into_keys().filter(|path| path.contains("/data/")).collect();
+    let data: Vec<String> = store
+        .reads()
+        .into_keys()
+        .filter(|path| path.contains("/data/"))
+        .collect();
     assert_eq!(data.len(), 1, "{data:?}");
 }
 
@@ -162,18 +329,40 @@ async fn bm25_scores_do_not_depend_on_the_index() {
     let (session, _) = memory();
     let table = docs_table(&session, "t", 3, 120).await;
     let request = |all| {
-        let search = TextSearch { column: id(&table, "text"), query: "quick river fox".into(), k: 400, all, analyzer: None };
-        ScanRequest { projection: Some(vec![id(&table, "id")]), search: Some(SearchRequest::Text(search)), ..ScanRequest::default() }
+        let search = TextSearch {
+            column: id(&table, "text"),
+            query: "quick river fox".into(),
+            k: 400,
+            all,
+            analyzer: None,
+        };
+        ScanRequest {
+            projection: Some(vec![id(&table, "id")]),
+            search: Some(SearchRequest::Text(search)),
+            ..ScanRequest::default()
+        }
     };
     let mut plain = Vec::new();
     for all in [false, true] {
-        plain.push(crate::fixture::sorted(&read(&table, &request(all)).await.unwrap()));
+        plain.push(crate::fixture::sorted(
+            &read(&table, &request(all)).await.unwrap(),
+        ));
     }
     assert!(plain[0].len() > plain[1].len() && !plain[1].is_empty());
-    table.create_index(&IndexRequest { kind: "bm25".into(), columns: vec!["text".into()], ..IndexRequest::default() }).await.unwrap();
+    table
+        .create_index(&IndexRequest {
+            kind: "bm25".into(),
+            columns: vec!["text".into()],
+            ..IndexRequest::default()
+        })
+        .await
+        .unwrap();
     for (all, expected) in [false, true].into_iter().zip(&plain) {
         let plan = table.plan_scan(&request(all)).await.unwrap();
         assert_eq!(plan.report.rows_proposed, 360);
-        assert_eq!(&crate::fixture::sorted(&read(&table, &request(all)).await.unwrap()), expected);
+        assert_eq!(
+            &crate::fixture::sorted(&read(&table, &request(all)).await.unwrap()),
+            expected
+        );
     }
 }

@@ -100,7 +100,12 @@ fn tree() -> Vec<File> {
 }
 
 fn walk(folder: &Path, prefix: &str, files: &mut Vec<File>) {
-    const SKIPPED: [&str; 4] = ["target", "connector-artifacts", "__pycache__", "node_modules"];
+    const SKIPPED: [&str; 4] = [
+        "target",
+        "connector-artifacts",
+        "__pycache__",
+        "node_modules",
+    ];
     for entry in fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
@@ -123,7 +128,11 @@ fn sources() -> Vec<Source> {
     let mut sources: Vec<Source> = rust.map(Source::new).collect();
     let test_modules: BTreeSet<String> = sources.iter().flat_map(Source::test_modules).collect();
     for source in &mut sources {
-        let module = source.path.trim_end_matches(".rs").trim_end_matches("/mod").to_owned();
+        let module = source
+            .path
+            .trim_end_matches(".rs")
+            .trim_end_matches("/mod")
+            .to_owned();
         let mut parents = module.match_indices('/').map(|(at, _)| &module[..at]);
         let below = parents.any(|parent| test_modules.contains(parent));
         if below || test_modules.contains(&module) || module.contains("/tests/") {
@@ -139,7 +148,12 @@ impl Source {
         let code: Vec<String> = blanked.lines().map(str::to_owned).collect();
         let test = test_lines(&code);
         let lines = file.text.lines().map(str::to_owned).collect();
-        Source { path: file.path.clone(), lines, code, test }
+        Source {
+            path: file.path.clone(),
+            lines,
+            code,
+            test,
+        }
     }
 
     /// The modules that this file declares for tests alone, as paths without `.rs`.
@@ -218,12 +232,17 @@ fn comment_end(chars: &[char], start: usize) -> usize {
 }
 
 fn raw_end(chars: &[char], start: usize, prefix: usize) -> usize {
-    let hashes = chars[start + prefix..].iter().take_while(|c| **c == '#').count();
+    let hashes = chars[start + prefix..]
+        .iter()
+        .take_while(|c| **c == '#')
+        .count();
     let open = start + prefix + hashes;
     if chars.get(open) != Some(&'"') {
         return start;
     }
-    let close: Vec<char> = std::iter::once('"').chain(std::iter::repeat_n('#', hashes)).collect();
+    let close: Vec<char> = std::iter::once('"')
+        .chain(std::iter::repeat_n('#', hashes))
+        .collect();
     let body = &chars[open + 1..];
     let length = body.windows(close.len()).position(|window| window == close);
     length.map_or(chars.len(), |length| open + 1 + length + close.len())
@@ -273,11 +292,14 @@ fn item_end(code: &[String], start: usize) -> usize {
 
 /// Whether `text` holds `word` as a word of its own.
 fn has_word(text: &str, word: &str) -> bool {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|part| part == word)
+    text.split(|c: char| !c.is_alphanumeric() && c != '_')
+        .any(|part| part == word)
 }
 
 fn identifier(text: &str) -> &str {
-    let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !c.is_alphanumeric() && c != '_')
+        .unwrap_or(text.len());
     &text[..end]
 }
 
@@ -312,13 +334,17 @@ fn first_names(list: &str) -> Vec<String> {
             _ => {}
         }
     }
-    let names = entries.iter().map(|entry| identifier(entry.trim()).to_owned());
+    let names = entries
+        .iter()
+        .map(|entry| identifier(entry.trim()).to_owned());
     names.filter(|name| !name.is_empty()).collect()
 }
 
 fn allowed(user: &str, used: &str) -> bool {
     let levels: BTreeMap<&str, usize> = LEVELS.into_iter().collect();
-    let (Some(above), Some(below)) = (levels.get(user), levels.get(used)) else { return false };
+    let (Some(above), Some(below)) = (levels.get(user), levels.get(used)) else {
+        return false;
+    };
     user == used || below < above || SIDEWAYS.contains(&(user, used))
 }
 
@@ -330,7 +356,9 @@ fn nothing(rule: &str, problems: &[String]) {
 fn modules_use_only_what_lies_below() {
     let mut problems = Vec::new();
     for source in sources() {
-        let Some(inner) = source.path.strip_prefix("native/engine/src/") else { continue };
+        let Some(inner) = source.path.strip_prefix("native/engine/src/") else {
+            continue;
+        };
         let inner = inner.trim_end_matches(".rs").trim_end_matches("/mod");
         if inner == "lib" {
             continue;
@@ -340,9 +368,15 @@ fn modules_use_only_what_lies_below() {
         let code = code.join("\n");
         let mut used = names_after(&code, "crate::");
         // As many `super` as the module is deep reach the root of the crate.
-        used.extend(names_after(&code, &"super::".repeat(inner.split('/').count())));
+        used.extend(names_after(
+            &code,
+            &"super::".repeat(inner.split('/').count()),
+        ));
         used.retain(|name| name != "super" && !allowed(module, name));
-        problems.extend(used.iter().map(|name| format!("{} uses {name}", source.path)));
+        problems.extend(
+            used.iter()
+                .map(|name| format!("{} uses {name}", source.path)),
+        );
     }
     nothing("uses that do not point down", &problems);
 }
@@ -350,7 +384,10 @@ fn modules_use_only_what_lies_below() {
 #[test]
 fn crates_use_only_their_own_below_and_the_root_of_the_engine() {
     let mut problems = Vec::new();
-    let own: Vec<String> = CRATES.iter().map(|(folder, _)| crate_name(folder)).collect();
+    let own: Vec<String> = CRATES
+        .iter()
+        .map(|(folder, _)| crate_name(folder))
+        .collect();
     for (folder, uses) in CRATES {
         let manifest = fs::read_to_string(root().join("native").join(folder).join("Cargo.toml"));
         for line in manifest.unwrap().lines() {
@@ -383,8 +420,15 @@ fn crate_name(folder: &str) -> String {
 fn files_keep_their_size_budget() {
     let mut problems = Vec::new();
     for source in sources() {
-        let own = source.shipped().filter(|(_, line)| !line.trim().is_empty()).count();
-        let all = source.code.iter().filter(|line| !line.trim().is_empty()).count();
+        let own = source
+            .shipped()
+            .filter(|(_, line)| !line.trim().is_empty())
+            .count();
+        let all = source
+            .code
+            .iter()
+            .filter(|line| !line.trim().is_empty())
+            .count();
         if own > FILE_LINES_MAX {
             problems.push(format!("{} has {own} code lines", source.path));
         } else if all > FILE_LINES_MAX {
@@ -394,9 +438,15 @@ fn files_keep_their_size_budget() {
     for file in tree().iter().filter(|file| file.path.ends_with(".java")) {
         let comment = |line: &&str| ["//", "*", "/*"].iter().any(|mark| line.starts_with(mark));
         let lines = file.text.lines().map(str::trim);
-        let count = lines.filter(|line| !line.is_empty() && !comment(line)).count();
+        let count = lines
+            .filter(|line| !line.is_empty() && !comment(line))
+            .count();
         let connector = file.path.starts_with("spark-") && !file.path.contains("/test/");
-        let limit = if connector { CONNECTOR_LINES_MAX } else { FILE_LINES_MAX };
+        let limit = if connector {
+            CONNECTOR_LINES_MAX
+        } else {
+            FILE_LINES_MAX
+        };
         if count > limit {
             problems.push(format!("{} has {count} code lines, not {limit}", file.path));
         }
@@ -409,7 +459,9 @@ fn functions_keep_their_size_budget() {
     let mut problems = Vec::new();
     for source in sources() {
         for (at, line) in source.code.iter().enumerate() {
-            let Some(name) = function_name(line) else { continue };
+            let Some(name) = function_name(line) else {
+                continue;
+            };
             let length = item_end(&source.code, at) - at + 1;
             if length <= FUNCTION_LINES_MAX || LONG_FUNCTIONS.contains(&(&source.path, name)) {
                 continue;
@@ -428,16 +480,24 @@ fn functions_keep_their_size_budget() {
 fn function_name(line: &str) -> Option<&str> {
     const BEFORE: [&str; 5] = ["pub", "async", "const", "unsafe", "extern"];
     let (before, after) = line.split_once("fn ")?;
-    let words = before.split(|c: char| c.is_whitespace() || c == '(').filter(|w| !w.is_empty());
+    let words = before
+        .split(|c: char| c.is_whitespace() || c == '(')
+        .filter(|w| !w.is_empty());
     let mut heads = words.filter(|word| !word.ends_with(')'));
-    heads.all(|word| BEFORE.contains(&word)).then(|| identifier(after)).filter(|n| !n.is_empty())
+    heads
+        .all(|word| BEFORE.contains(&word))
+        .then(|| identifier(after))
+        .filter(|n| !n.is_empty())
 }
 
 #[test]
 fn folders_hold_few_source_files() {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for source in sources() {
-        let folder = source.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let folder = source
+            .path
+            .rsplit_once('/')
+            .map_or("", |(folder, _)| folder);
         *counts.entry(folder.to_owned()).or_default() += 1;
     }
     counts.retain(|_, count| *count > FOLDER_FILES_MAX);
@@ -447,7 +507,12 @@ fn folders_hold_few_source_files() {
 
 #[test]
 fn rust_files_open_with_a_header() {
-    let bare = |source: &Source| !source.lines.first().is_some_and(|line| line.starts_with("//! "));
+    let bare = |source: &Source| {
+        !source
+            .lines
+            .first()
+            .is_some_and(|line| line.starts_with("//! "))
+    };
     let problems: Vec<String> = sources().into_iter().filter(bare).map(|s| s.path).collect();
     nothing("files without a //! header", &problems);
 }
@@ -456,7 +521,10 @@ fn rust_files_open_with_a_header() {
 fn unsafe_stays_where_it_is_expected_and_says_why() {
     let mut problems = Vec::new();
     for source in sources() {
-        for (number, line) in source.shipped().filter(|(_, line)| has_word(line, "unsafe")) {
+        for (number, line) in source
+            .shipped()
+            .filter(|(_, line)| has_word(line, "unsafe"))
+        {
             if !UNSAFE.contains(&source.path.as_str()) {
                 problems.push(format!("{}:{number} is not in the list", source.path));
             }
@@ -488,8 +556,19 @@ fn code_outside_tests_never_panics_on_purpose() {
 fn files_hold_no_leftovers_and_no_names_of_one_machine() {
     // Put together here, so that this file does not hold them.
     let marks = [["TO", "DO"], ["FIX", "ME"], ["XX", "X:"], ["HA", "CK:"]];
-    let places = [["/wo", "rk/"], ["/ro", "ot/"], ["/mn", "t/"], ["/Use", "rs/"], ["hub.", "git"]];
-    let others = [["sub", "agent"], ["work", "tree"], ["clau", "de"], ["chat", "gpt"]];
+    let places = [
+        ["/wo", "rk/"],
+        ["/ro", "ot/"],
+        ["/mn", "t/"],
+        ["/Use", "rs/"],
+        ["hub.", "git"],
+    ];
+    let others = [
+        ["sub", "agent"],
+        ["work", "tree"],
+        ["clau", "de"],
+        ["chat", "gpt"],
+    ];
     let parts = marks.into_iter().chain(places).chain(others);
     let words: Vec<String> = parts.map(|parts| parts.concat()).collect();
     let mut problems = Vec::new();
@@ -507,7 +586,9 @@ fn files_hold_no_leftovers_and_no_names_of_one_machine() {
 
 /// All functions whose name starts with the id of a law, in Rust and Java.
 fn law_tests(files: &[File]) -> BTreeSet<String> {
-    let code = files.iter().filter(|f| f.path.ends_with(".rs") || f.path.ends_with(".java"));
+    let code = files
+        .iter()
+        .filter(|f| f.path.ends_with(".rs") || f.path.ends_with(".java"));
     let mut found = BTreeSet::new();
     for line in code.flat_map(|file| file.text.lines()) {
         let after = line.split_once("fn ").or_else(|| line.split_once("void "));
@@ -524,7 +605,10 @@ fn law_tests(files: &[File]) -> BTreeSet<String> {
 #[test]
 fn laws_name_tests_that_exist_and_every_law_test_is_named() {
     let files = tree();
-    let page = files.iter().find(|file| file.path == "docs/ARCHITECTURE.md").unwrap();
+    let page = files
+        .iter()
+        .find(|file| file.path == "docs/ARCHITECTURE.md")
+        .unwrap();
     let exist = law_tests(&files);
     let mut problems = Vec::new();
     let mut named = BTreeSet::new();
@@ -542,8 +626,16 @@ fn laws_name_tests_that_exist_and_every_law_test_is_named() {
         }
         named.extend(tests);
     }
-    problems.extend(named.difference(&exist).map(|name| format!("{name} does not exist")));
-    problems.extend(exist.difference(&named).map(|name| format!("{name} is not on the page")));
+    problems.extend(
+        named
+            .difference(&exist)
+            .map(|name| format!("{name} does not exist")),
+    );
+    problems.extend(
+        exist
+            .difference(&named)
+            .map(|name| format!("{name} is not on the page")),
+    );
     nothing("laws and their tests", &problems);
 }
 
@@ -554,7 +646,8 @@ fn pages_link_to_what_exists() {
         let here = root().join(&file.path);
         for part in file.text.split("](").skip(1) {
             let target = part.split([')', '#', ' ']).next().unwrap_or_default();
-            let outside = target.is_empty() || target.contains("://") || target.starts_with("mailto");
+            let outside =
+                target.is_empty() || target.contains("://") || target.starts_with("mailto");
             if !outside && !here.parent().unwrap().join(target).exists() {
                 problems.push(format!("{} links to {target}", file.path));
             }
@@ -566,14 +659,32 @@ fn pages_link_to_what_exists() {
 #[test]
 fn checks_see_what_they_look_for() {
     let text = "fn a() { \"panic!(\" } // .unwrap()\n#[cfg(test)]\nmod tests {\n x.unwrap()\n}\ny.unwrap()\n";
-    let file = File { path: "native/engine/src/x.rs".to_owned(), text: text.to_owned() };
+    let file = File {
+        path: "native/engine/src/x.rs".to_owned(),
+        text: text.to_owned(),
+    };
     let source = Source::new(&file);
-    let calls = source.shipped().filter(|(_, line)| PANICS.iter().any(|call| line.contains(call)));
+    let calls = source
+        .shipped()
+        .filter(|(_, line)| PANICS.iter().any(|call| line.contains(call)));
     assert_eq!(calls.map(|(number, _)| number).collect::<Vec<_>>(), [6]);
-    assert_eq!(names_after("use crate::{a, b::{c, d}};\ncrate::e::f", "crate::"), ["a", "b", "e"]);
-    assert_eq!(blank("r#\"a\"b\"# 'x' '\\'' &'a /* /* */ */ c").split_whitespace().collect::<Vec<_>>(), ["&'a", "c"]);
+    assert_eq!(
+        names_after("use crate::{a, b::{c, d}};\ncrate::e::f", "crate::"),
+        ["a", "b", "e"]
+    );
+    assert_eq!(
+        blank("r#\"a\"b\"# 'x' '\\'' &'a /* /* */ */ c")
+            .split_whitespace()
+            .collect::<Vec<_>>(),
+        ["&'a", "c"]
+    );
     assert!(allowed("sql", "search") && allowed("table", "catalog"));
-    assert!(!allowed("search", "sql") && !allowed("storage", "iceberg") && !allowed("index", "catalog"));
-    assert_eq!(function_name("    pub(crate) async fn open(x: fn (u8)) {"), Some("open"));
+    assert!(
+        !allowed("search", "sql") && !allowed("storage", "iceberg") && !allowed("index", "catalog")
+    );
+    assert_eq!(
+        function_name("    pub(crate) async fn open(x: fn (u8)) {"),
+        Some("open")
+    );
     assert_eq!(function_name("let f = fn_of(fn (x));"), None);
 }

@@ -62,21 +62,40 @@ pub(super) fn build(space: &Space<'_>, shape: Shape, threads: usize) -> BuiltGra
     let order = insertion_order(count);
     let mut links = Links::new(count, shape.width + SLACK);
     let mut workers: Vec<Worker> = (0..threads.max(1)).map(|_| Worker::new(count)).collect();
-    let entries: Vec<u32> = order.iter().copied().take(count.isqrt().clamp(1, MAX_ENTRIES)).collect();
+    let entries: Vec<u32> = order
+        .iter()
+        .copied()
+        .take(count.isqrt().clamp(1, MAX_ENTRIES))
+        .collect();
     let mut done = 1;
     while done < count {
         let batch = (done / 16).clamp(1, (count / 64).max(1)).min(count - done);
         let nodes = order.get(done..done + batch).unwrap_or(&[]);
-        let forward = forward_edges(space, shape, &links, entries.get(..done).unwrap_or(&entries), nodes, &mut workers);
+        let forward = forward_edges(
+            space,
+            shape,
+            &links,
+            entries.get(..done).unwrap_or(&entries),
+            nodes,
+            &mut workers,
+        );
         add_batch(space, shape, &mut links, nodes, &forward, &mut workers);
         done += batch;
     }
-    BuiltGraph { neighbours: cut(space, shape, &links, &mut workers), entries }
+    BuiltGraph {
+        neighbours: cut(space, shape, &links, &mut workers),
+        entries,
+    }
 }
 
 impl Worker {
     fn new(nodes: usize) -> Self {
-        Worker { scratch: Scratch::new(nodes), pruner: Pruner::default(), candidates: Vec::new(), kept: Vec::new() }
+        Worker {
+            scratch: Scratch::new(nodes),
+            pruner: Pruner::default(),
+            candidates: Vec::new(),
+            kept: Vec::new(),
+        }
     }
 }
 
@@ -98,44 +117,94 @@ fn insertion_order(count: usize) -> Vec<u32> {
 }
 
 /// The pruned neighbours of each node of a batch, in the order of the batch.
-fn forward_edges(space: &Space<'_>, shape: Shape, links: &Links, entries: &[u32], batch: &[u32], workers: &mut [Worker]) -> Vec<Vec<u64>> {
-    let graph = Graph { neighbours: &links.nodes, width: links.width, entries };
+fn forward_edges(
+    space: &Space<'_>,
+    shape: Shape,
+    links: &Links,
+    entries: &[u32],
+    batch: &[u32],
+    workers: &mut [Worker],
+) -> Vec<Vec<u64>> {
+    let graph = Graph {
+        neighbours: &links.nodes,
+        width: links.width,
+        entries,
+    };
     let limit = (shape.width * 3 / 4).max(1);
     let mut forward = vec![Vec::new(); batch.len()];
-    in_parts(workers, batch.len(), split_evenly(batch, &mut forward, workers.len()), |worker, (nodes, edges)| {
-        for (node, edges) in nodes.iter().zip(edges) {
-            walk(space, &graph, &space.node(*node), shape.ef_construction, &mut worker.scratch);
-            worker.candidates.clear();
-            worker.candidates.extend(worker.scratch.pool.keys().iter().map(|key| key & !1));
-            worker.pruner.prune(space, &worker.candidates, limit, false, edges);
-        }
-    });
+    in_parts(
+        workers,
+        batch.len(),
+        split_evenly(batch, &mut forward, workers.len()),
+        |worker, (nodes, edges)| {
+            for (node, edges) in nodes.iter().zip(edges) {
+                walk(
+                    space,
+                    &graph,
+                    &space.node(*node),
+                    shape.ef_construction,
+                    &mut worker.scratch,
+                );
+                worker.candidates.clear();
+                worker
+                    .candidates
+                    .extend(worker.scratch.pool.keys().iter().map(|key| key & !1));
+                worker
+                    .pruner
+                    .prune(space, &worker.candidates, limit, false, edges);
+            }
+        },
+    );
     forward
 }
 
 /// Stores a batch's edges and their reverses.
-fn add_batch(space: &Space<'_>, shape: Shape, links: &mut Links, batch: &[u32], forward: &[Vec<u64>], workers: &mut [Worker]) {
+fn add_batch(
+    space: &Space<'_>,
+    shape: Shape,
+    links: &mut Links,
+    batch: &[u32],
+    forward: &[Vec<u64>],
+    workers: &mut [Worker],
+) {
     let mut reverse: Vec<(u32, u64)> = Vec::new();
     let mut all = links.whole();
     for (node, edges) in batch.iter().zip(forward) {
         all.set(*node, edges);
-        reverse.extend(edges.iter().map(|edge| (node_of(*edge), key(distance_of(*edge), *node))));
+        reverse.extend(
+            edges
+                .iter()
+                .map(|edge| (node_of(*edge), key(distance_of(*edge), *node))),
+        );
     }
     reverse.sort_unstable();
     let parts = split_by_target(&reverse, links, workers.len());
-    in_parts(workers, reverse.len(), parts, |worker, (edges, mut part)| {
-        for edges in edges.chunk_by(|a, b| a.0 == b.0) {
-            let Some((target, _)) = edges.first() else { continue };
-            if !part.append(*target, edges) {
-                worker.candidates.clear();
-                worker.candidates.extend_from_slice(part.keys(*target));
-                worker.candidates.extend(edges.iter().map(|(_, key)| *key));
-                worker.candidates.sort_unstable();
-                worker.pruner.prune(space, &worker.candidates, shape.width, false, &mut worker.kept);
-                part.set(*target, &worker.kept);
+    in_parts(
+        workers,
+        reverse.len(),
+        parts,
+        |worker, (edges, mut part)| {
+            for edges in edges.chunk_by(|a, b| a.0 == b.0) {
+                let Some((target, _)) = edges.first() else {
+                    continue;
+                };
+                if !part.append(*target, edges) {
+                    worker.candidates.clear();
+                    worker.candidates.extend_from_slice(part.keys(*target));
+                    worker.candidates.extend(edges.iter().map(|(_, key)| *key));
+                    worker.candidates.sort_unstable();
+                    worker.pruner.prune(
+                        space,
+                        &worker.candidates,
+                        shape.width,
+                        false,
+                        &mut worker.kept,
+                    );
+                    part.set(*target, &worker.kept);
+                }
             }
-        }
-    });
+        },
+    );
 }
 
 /// The final lists of `shape.width`.
@@ -143,7 +212,11 @@ fn cut(space: &Space<'_>, shape: Shape, links: &Links, workers: &mut [Worker]) -
     let count = links.degrees.len();
     let mut lists = vec![0u32; count * shape.width];
     let per_part = count.div_ceil(workers.len()).max(1);
-    let parts = lists.chunks_mut(per_part * shape.width).enumerate().map(|(part, lists)| (part * per_part, lists)).collect();
+    let parts = lists
+        .chunks_mut(per_part * shape.width)
+        .enumerate()
+        .map(|(part, lists)| (part * per_part, lists))
+        .collect();
     in_parts(workers, count, parts, |worker, (first, lists)| {
         for (offset, list) in lists.chunks_mut(shape.width).enumerate() {
             // Nodes are below 2^31.
@@ -153,7 +226,13 @@ fn cut(space: &Space<'_>, shape: Shape, links: &Links, workers: &mut [Worker]) -
             worker.candidates.extend_from_slice(links.keys(node));
             worker.candidates.sort_unstable();
             if worker.candidates.len() > shape.width {
-                worker.pruner.prune(space, &worker.candidates, shape.width, true, &mut worker.kept);
+                worker.pruner.prune(
+                    space,
+                    &worker.candidates,
+                    shape.width,
+                    true,
+                    &mut worker.kept,
+                );
             } else {
                 std::mem::swap(&mut worker.candidates, &mut worker.kept);
             }
@@ -168,17 +247,33 @@ fn cut(space: &Space<'_>, shape: Shape, links: &Links, workers: &mut [Worker]) -
 
 impl Links {
     fn new(count: usize, width: usize) -> Self {
-        let nodes = (0..u32::try_from(count).unwrap_or(u32::MAX)).flat_map(|node| std::iter::repeat_n(node, width)).collect();
-        Links { width, keys: vec![0; count * width], nodes, degrees: vec![0; count] }
+        let nodes = (0..u32::try_from(count).unwrap_or(u32::MAX))
+            .flat_map(|node| std::iter::repeat_n(node, width))
+            .collect();
+        Links {
+            width,
+            keys: vec![0; count * width],
+            nodes,
+            degrees: vec![0; count],
+        }
     }
 
     fn keys(&self, node: u32) -> &[u64] {
-        let (start, degree) = (node as usize * self.width, self.degrees.get(node as usize).copied().unwrap_or(0));
+        let (start, degree) = (
+            node as usize * self.width,
+            self.degrees.get(node as usize).copied().unwrap_or(0),
+        );
         self.keys.get(start..start + degree).unwrap_or(&[])
     }
 
     fn whole(&mut self) -> LinksPart<'_> {
-        LinksPart { first: 0, width: self.width, keys: &mut self.keys, nodes: &mut self.nodes, degrees: &mut self.degrees }
+        LinksPart {
+            first: 0,
+            width: self.width,
+            keys: &mut self.keys,
+            nodes: &mut self.nodes,
+            degrees: &mut self.degrees,
+        }
     }
 }
 
@@ -189,22 +284,40 @@ impl<'a> LinksPart<'a> {
         let (nodes, nodes_after) = self.nodes.split_at_mut(at * self.width);
         let (degrees, degrees_after) = self.degrees.split_at_mut(at);
         (
-            LinksPart { first: self.first, width: self.width, keys, nodes, degrees },
-            LinksPart { first: self.first + at, width: self.width, keys: keys_after, nodes: nodes_after, degrees: degrees_after },
+            LinksPart {
+                first: self.first,
+                width: self.width,
+                keys,
+                nodes,
+                degrees,
+            },
+            LinksPart {
+                first: self.first + at,
+                width: self.width,
+                keys: keys_after,
+                nodes: nodes_after,
+                degrees: degrees_after,
+            },
         )
     }
 
     fn keys(&self, node: u32) -> &[u64] {
         let at = (node as usize).saturating_sub(self.first);
         let degree = self.degrees.get(at).copied().unwrap_or(0);
-        self.keys.get(at * self.width..at * self.width + degree).unwrap_or(&[])
+        self.keys
+            .get(at * self.width..at * self.width + degree)
+            .unwrap_or(&[])
     }
 
     /// Replaces the list of a node.
     fn set(&mut self, node: u32, edges: &[u64]) {
         let at = (node as usize).saturating_sub(self.first);
         let row = at * self.width..(at + 1) * self.width;
-        let (Some(keys), Some(nodes), Some(degree)) = (self.keys.get_mut(row.clone()), self.nodes.get_mut(row), self.degrees.get_mut(at)) else {
+        let (Some(keys), Some(nodes), Some(degree)) = (
+            self.keys.get_mut(row.clone()),
+            self.nodes.get_mut(row),
+            self.degrees.get_mut(at),
+        ) else {
             return;
         };
         nodes.fill(node);
@@ -219,7 +332,11 @@ impl<'a> LinksPart<'a> {
     fn append(&mut self, node: u32, edges: &[(u32, u64)]) -> bool {
         let at = (node as usize).saturating_sub(self.first);
         let row = at * self.width..(at + 1) * self.width;
-        let (Some(keys), Some(nodes), Some(degree)) = (self.keys.get_mut(row.clone()), self.nodes.get_mut(row), self.degrees.get_mut(at)) else {
+        let (Some(keys), Some(nodes), Some(degree)) = (
+            self.keys.get_mut(row.clone()),
+            self.nodes.get_mut(row),
+            self.degrees.get_mut(at),
+        ) else {
             return true;
         };
         if *degree + edges.len() > self.width {
@@ -236,7 +353,11 @@ impl<'a> LinksPart<'a> {
 
 type BatchPart<'a> = (&'a [u32], &'a mut [Vec<u64>]);
 
-fn split_evenly<'a>(batch: &'a [u32], forward: &'a mut [Vec<u64>], parts: usize) -> Vec<BatchPart<'a>> {
+fn split_evenly<'a>(
+    batch: &'a [u32],
+    forward: &'a mut [Vec<u64>],
+    parts: usize,
+) -> Vec<BatchPart<'a>> {
     let size = batch.len().div_ceil(parts.max(1)).max(1);
     batch.chunks(size).zip(forward.chunks_mut(size)).collect()
 }
@@ -244,7 +365,11 @@ fn split_evenly<'a>(batch: &'a [u32], forward: &'a mut [Vec<u64>], parts: usize)
 type ReversePart<'a> = (&'a [(u32, u64)], LinksPart<'a>);
 
 /// Cuts the sorted edges into at most `parts` pieces where the target changes, and the links with them.
-fn split_by_target<'a>(reverse: &'a [(u32, u64)], links: &'a mut Links, parts: usize) -> Vec<ReversePart<'a>> {
+fn split_by_target<'a>(
+    reverse: &'a [(u32, u64)],
+    links: &'a mut Links,
+    parts: usize,
+) -> Vec<ReversePart<'a>> {
     let size = reverse.len().div_ceil(parts.max(1)).max(1);
     let (mut rest, mut rest_links, mut split) = (reverse, links.whole(), Vec::new());
     while let Some((last, _)) = rest.get(size - 1) {
@@ -258,7 +383,12 @@ fn split_by_target<'a>(reverse: &'a [(u32, u64)], links: &'a mut Links, parts: u
 }
 
 /// Runs the parts on the workers: in threads, unless the work is small or there is one worker.
-fn in_parts<P: Send>(workers: &mut [Worker], size: usize, parts: Vec<P>, run: impl Fn(&mut Worker, P) + Sync) {
+fn in_parts<P: Send>(
+    workers: &mut [Worker],
+    size: usize,
+    parts: Vec<P>,
+    run: impl Fn(&mut Worker, P) + Sync,
+) {
     if size < SMALL_BATCH || workers.len() < 2 {
         if let Some(worker) = workers.first_mut() {
             parts.into_iter().for_each(|part| run(worker, part));

@@ -64,8 +64,11 @@ impl HnswBuilder {
         let node = match self.known_node(vector) {
             Ok(node) => node,
             Err(hash) => {
-                let node = u32::try_from(self.node_count()).ok().filter(|node| (*node as usize) < MAX_NODES - 1);
-                let node = node.ok_or_else(|| Error::resource_exhausted("too many vectors for one segment"))?;
+                let node = u32::try_from(self.node_count())
+                    .ok()
+                    .filter(|node| (*node as usize) < MAX_NODES - 1);
+                let node = node
+                    .ok_or_else(|| Error::resource_exhausted("too many vectors for one segment"))?;
                 self.node_by_hash.insert(hash, node);
                 self.vectors.push_row(vector);
                 node
@@ -84,11 +87,24 @@ impl HnswBuilder {
     fn known_node(&self, vector: &[f32]) -> Result<u32, u64> {
         let hash = hash_of(vector);
         let stride = padded_length(vector.len());
-        let Some(node) = self.node_by_hash.get(&hash) else { return Err(hash) };
+        let Some(node) = self.node_by_hash.get(&hash) else {
+            return Err(hash);
+        };
         let start = *node as usize * stride;
-        let held = self.vectors.as_slice().get(start..start + vector.len()).unwrap_or(&[]);
-        let equal = held.iter().zip(vector).all(|(a, b)| a.to_bits() == b.to_bits());
-        if equal && held.len() == vector.len() { Ok(*node) } else { Err(hash) }
+        let held = self
+            .vectors
+            .as_slice()
+            .get(start..start + vector.len())
+            .unwrap_or(&[]);
+        let equal = held
+            .iter()
+            .zip(vector)
+            .all(|(a, b)| a.to_bits() == b.to_bits());
+        if equal && held.len() == vector.len() {
+            Ok(*node)
+        } else {
+            Err(hash)
+        }
     }
 }
 
@@ -100,11 +116,16 @@ fn hash_of(vector: &[f32]) -> u64 {
 impl IndexBuilder for HnswBuilder {
     fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         let [column] = batch.columns() else {
-            return Err(Error::internal(format!("vector index got {} columns", batch.num_columns())));
+            return Err(Error::internal(format!(
+                "vector index got {} columns",
+                batch.num_columns()
+            )));
         };
         for place in 0..column.len() {
             let row = self.next_row;
-            self.next_row = row.checked_add(1).ok_or_else(|| Error::resource_exhausted("more than 4294967295 rows in one segment"))?;
+            self.next_row = row.checked_add(1).ok_or_else(|| {
+                Error::resource_exhausted("more than 4294967295 rows in one segment")
+            })?;
             if let Some(vector) = vector_at(column, place)? {
                 self.add_vector(row, vector.values())?;
             }
@@ -115,16 +136,28 @@ impl IndexBuilder for HnswBuilder {
     fn finish(self: Box<Self>) -> Result<Vec<Blob>> {
         let dimension = self.dimension.unwrap_or(0);
         let width = self.parameters.m * 2;
-        let (graph, factors) = match Matrix::new(self.vectors.as_slice(), padded_length(dimension), self.isa) {
-            Some(matrix) if matrix.rows() > 0 => {
-                let factors = factors(&matrix, self.parameters.metric);
-                let space = Space { matrix, factors: &factors, metric: self.parameters.metric };
-                let shape = Shape { width, ef_construction: self.parameters.ef_construction };
-                let graph = if is_navigable(&matrix, self.parameters.metric) { build(&space, shape, self.threads) } else { BuiltGraph::default() };
-                (graph, factors)
-            }
-            _ => (BuiltGraph::default(), Vec::new()),
-        };
+        let (graph, factors) =
+            match Matrix::new(self.vectors.as_slice(), padded_length(dimension), self.isa) {
+                Some(matrix) if matrix.rows() > 0 => {
+                    let factors = factors(&matrix, self.parameters.metric);
+                    let space = Space {
+                        matrix,
+                        factors: &factors,
+                        metric: self.parameters.metric,
+                    };
+                    let shape = Shape {
+                        width,
+                        ef_construction: self.parameters.ef_construction,
+                    };
+                    let graph = if is_navigable(&matrix, self.parameters.metric) {
+                        build(&space, shape, self.threads)
+                    } else {
+                        BuiltGraph::default()
+                    };
+                    (graph, factors)
+                }
+                _ => (BuiltGraph::default(), Vec::new()),
+            };
         let data = encode(&Parts {
             metric: self.parameters.metric,
             dimension,
@@ -138,7 +171,10 @@ impl IndexBuilder for HnswBuilder {
             odd_rows: &self.odd_rows,
             odd_vectors: self.odd_vectors.as_slice(),
         })?;
-        Ok(vec![Blob { kind: BLOB_KIND.to_owned(), data }])
+        Ok(vec![Blob {
+            kind: BLOB_KIND.to_owned(),
+            data,
+        }])
     }
 }
 
@@ -149,10 +185,19 @@ fn vector_at(column: &ArrayRef, place: usize) -> Result<Option<Float32Array>> {
     }
     let values = match column.data_type() {
         DataType::List(_) => column.as_list_opt::<i32>().map(|list| list.value(place)),
-        DataType::FixedSizeList(_, _) => column.as_fixed_size_list_opt().map(|list| list.value(place)),
+        DataType::FixedSizeList(_, _) => column
+            .as_fixed_size_list_opt()
+            .map(|list| list.value(place)),
         _ => None,
     };
-    let floats = values.as_ref().and_then(|values| values.as_primitive_opt::<Float32Type>());
-    let floats = floats.ok_or_else(|| Error::internal(format!("vector index got a column of type {}", column.data_type())))?;
+    let floats = values
+        .as_ref()
+        .and_then(|values| values.as_primitive_opt::<Float32Type>());
+    let floats = floats.ok_or_else(|| {
+        Error::internal(format!(
+            "vector index got a column of type {}",
+            column.data_type()
+        ))
+    })?;
     Ok((floats.null_count() == 0).then(|| floats.clone()))
 }

@@ -75,12 +75,23 @@ struct Sections {
 pub(super) fn encode(parts: &Parts<'_>) -> Result<Bytes> {
     let stride = padded_length(parts.dimension);
     let node_count = parts.vectors.len().checked_div(stride).unwrap_or(0);
-    let counts = [parts.dimension, parts.width, node_count, parts.rows.len(), parts.entries.len(), parts.odd_rows.len()];
-    let mut out = Vec::with_capacity((parts.vectors.len() + parts.neighbours.len() + 3 * parts.rows.len()) * 4 + 1024);
+    let counts = [
+        parts.dimension,
+        parts.width,
+        node_count,
+        parts.rows.len(),
+        parts.entries.len(),
+        parts.odd_rows.len(),
+    ];
+    let mut out = Vec::with_capacity(
+        (parts.vectors.len() + parts.neighbours.len() + 3 * parts.rows.len()) * 4 + 1024,
+    );
     out.extend(VERSION.to_le_bytes());
     out.extend(metric_code(parts.metric).to_le_bytes());
     for count in counts {
-        let count = u32::try_from(count).map_err(|_| Error::resource_exhausted(format!("{count} does not fit in a vector segment")))?;
+        let count = u32::try_from(count).map_err(|_| {
+            Error::resource_exhausted(format!("{count} does not fit in a vector segment"))
+        })?;
         out.extend(count.to_le_bytes());
     }
     pad(&mut out);
@@ -146,8 +157,14 @@ fn damaged(what: &str) -> Error {
 impl Layout {
     /// Opens a blob of a segment of `segment_rows` rows. Errors: Corrupt.
     pub(super) fn open(bytes: &Bytes, segment_rows: u32) -> Result<Layout> {
-        let header = bytes.get(..LINE).ok_or_else(|| damaged("shorter than its header"))?;
-        let mut words = header.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
+        let header = bytes
+            .get(..LINE)
+            .ok_or_else(|| damaged("shorter than its header"))?;
+        let mut words = header
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|word| u32::from_le_bytes(*word));
         let mut next = || words.next().unwrap_or(0);
         let version = next();
         if version != VERSION {
@@ -160,20 +177,46 @@ impl Layout {
             code => return Err(damaged("unknown metric").with("code", code)),
         };
         let mut count = || next() as usize;
-        let (dimension, width, node_count, row_count, entry_count, odd_count) = (count(), count(), count(), count(), count(), count());
+        let (dimension, width, node_count, row_count, entry_count, odd_count) =
+            (count(), count(), count(), count(), count(), count());
         if words.any(|word| word != 0) {
             return Err(damaged("header is not zero where it must be"));
         }
         let rows = segment_rows as usize;
         let is_empty = node_count == 0 && odd_count == 0;
-        if dimension > MAX_DIMENSION || (dimension == 0 && !is_empty) || !(1..=MAX_WIDTH).contains(&width) || row_count > rows || odd_count > rows || node_count > row_count.min(MAX_NODES - 1) {
+        if dimension > MAX_DIMENSION
+            || (dimension == 0 && !is_empty)
+            || !(1..=MAX_WIDTH).contains(&width)
+            || row_count > rows
+            || odd_count > rows
+            || node_count > row_count.min(MAX_NODES - 1)
+        {
             return Err(damaged("counts out of range"));
         }
-        let counts = Counts { dimension, width, node_count, row_count, entry_count, odd_count };
+        let counts = Counts {
+            dimension,
+            width,
+            node_count,
+            row_count,
+            entry_count,
+            odd_count,
+        };
         let sections = counts.sections(metric, bytes.len())?;
         // Rows across cache lines cost a walk 15 to 20 %, more than copying once.
-        let memory = if bytes.as_ptr().align_offset(LINE) == 0 { Memory::Shared(bytes.clone()) } else { Memory::Copied(AlignedBytes::copy_of(bytes)) };
-        let layout = Layout { memory, metric, dimension, width, node_count, row_count, sections };
+        let memory = if bytes.as_ptr().align_offset(LINE) == 0 {
+            Memory::Shared(bytes.clone())
+        } else {
+            Memory::Copied(AlignedBytes::copy_of(bytes))
+        };
+        let layout = Layout {
+            memory,
+            metric,
+            dimension,
+            width,
+            node_count,
+            row_count,
+            sections,
+        };
         layout.check(segment_rows)?;
         Ok(layout)
     }
@@ -201,7 +244,11 @@ impl Layout {
 
     /// The node of the row at a place in `rows`.
     pub(super) fn node_at(&self, place: usize) -> Option<u32> {
-        if self.has_shared_vectors() { self.ids(&self.sections.nodes).get(place).copied() } else { u32::try_from(place).ok() }
+        if self.has_shared_vectors() {
+            self.ids(&self.sections.nodes).get(place).copied()
+        } else {
+            u32::try_from(place).ok()
+        }
     }
 
     /// The rows that have the vector of a node, ascending.
@@ -212,7 +259,10 @@ impl Layout {
         }
         let offsets = self.ids(&self.sections.offsets);
         match (offsets.get(at), offsets.get(at + 1)) {
-            (Some(from), Some(to)) => self.ids(&self.sections.members).get(*from as usize..*to as usize).unwrap_or(&[]),
+            (Some(from), Some(to)) => self
+                .ids(&self.sections.members)
+                .get(*from as usize..*to as usize)
+                .unwrap_or(&[]),
             _ => &[],
         }
     }
@@ -241,7 +291,10 @@ impl Layout {
     pub(super) fn odd(&self) -> impl Iterator<Item = (u32, &[f32])> {
         let stride = padded_length(self.dimension).max(1);
         let vectors = self.floats(&self.sections.odd_vectors).chunks_exact(stride);
-        self.ids(&self.sections.odd_rows).iter().copied().zip(vectors.map(|vector| vector.get(..self.dimension).unwrap_or(&[])))
+        self.ids(&self.sections.odd_rows)
+            .iter()
+            .copied()
+            .zip(vectors.map(|vector| vector.get(..self.dimension).unwrap_or(&[])))
     }
 
     /// How many odd rows there are.
@@ -254,7 +307,9 @@ impl Layout {
     }
 
     fn check(&self, segment_rows: u32) -> Result<()> {
-        let ascending = |ids: &[u32]| ids.is_sorted_by(|a, b| a < b) && ids.last().is_none_or(|last| *last < segment_rows);
+        let ascending = |ids: &[u32]| {
+            ids.is_sorted_by(|a, b| a < b) && ids.last().is_none_or(|last| *last < segment_rows)
+        };
         if !ascending(self.rows()) || !ascending(self.odd_rows()) {
             return Err(damaged("rows are not ascending or beyond the segment"));
         }
@@ -262,20 +317,30 @@ impl Layout {
         if !self.neighbours().iter().all(is_node) || !self.entries().iter().all(is_node) {
             return Err(damaged("a neighbour or entry is not a node"));
         }
-        if self.has_shared_vectors() { self.check_members() } else { Ok(()) }
+        if self.has_shared_vectors() {
+            self.check_members()
+        } else {
+            Ok(())
+        }
     }
 
     /// Nodes and members must say the same: then every row is found from its node and the other way round.
     fn check_members(&self) -> Result<()> {
         let offsets = self.ids(&self.sections.offsets);
         let members = self.ids(&self.sections.members);
-        let (first, last) = (offsets.first().copied(), offsets.last().map(|last| *last as usize));
+        let (first, last) = (
+            offsets.first().copied(),
+            offsets.last().map(|last| *last as usize),
+        );
         if first != Some(0) || last != Some(members.len()) || !offsets.is_sorted_by(|a, b| a < b) {
             return Err(damaged("offsets of shared vectors"));
         }
         let mut cursors = offsets.to_vec();
         for (row, node) in self.rows().iter().zip(self.ids(&self.sections.nodes)) {
-            let (Some(cursor), Some(end)) = (cursors.get_mut(*node as usize), offsets.get(*node as usize + 1)) else {
+            let (Some(cursor), Some(end)) = (
+                cursors.get_mut(*node as usize),
+                offsets.get(*node as usize + 1),
+            ) else {
                 return Err(damaged("a row has no node"));
             };
             if *cursor >= *end || members.get(*cursor as usize) != Some(row) {
@@ -302,7 +367,11 @@ impl Counts {
         let stride = padded_length(self.dimension);
         let mut at = LINE;
         let mut section = |count: usize, each: usize| -> Result<Range<usize>> {
-            let end = count.checked_mul(each).and_then(|n| n.checked_mul(4)).and_then(|n| n.checked_add(at)).filter(|end| *end <= length);
+            let end = count
+                .checked_mul(each)
+                .and_then(|n| n.checked_mul(4))
+                .and_then(|n| n.checked_add(at))
+                .filter(|end| *end <= length);
             let range = at..end.ok_or_else(|| damaged("shorter than its counts say"))?;
             at = range.end.next_multiple_of(LINE);
             Ok(range)
@@ -315,8 +384,22 @@ impl Counts {
             offsets: section(only_shared(self.node_count + 1), 1)?,
             members: section(only_shared(self.row_count), 1)?,
             entries: section(self.entry_count, 1)?,
-            factors: section(if metric == Metric::L2 { 0 } else { self.node_count }, 1)?,
-            neighbours: section(if self.entry_count == 0 { 0 } else { self.node_count }, self.width)?,
+            factors: section(
+                if metric == Metric::L2 {
+                    0
+                } else {
+                    self.node_count
+                },
+                1,
+            )?,
+            neighbours: section(
+                if self.entry_count == 0 {
+                    0
+                } else {
+                    self.node_count
+                },
+                self.width,
+            )?,
             vectors: section(self.node_count, stride)?,
             odd_rows: section(self.odd_count, 1)?,
             odd_vectors: section(self.odd_count, stride)?,

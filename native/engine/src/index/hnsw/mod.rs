@@ -47,7 +47,9 @@ impl HnswKind {
 
     /// A kind that builds on that many threads; the bytes are the same.
     pub const fn with_threads(threads: NonZero<usize>) -> Self {
-        HnswKind { threads: Some(threads) }
+        HnswKind {
+            threads: Some(threads),
+        }
     }
 }
 
@@ -56,33 +58,52 @@ impl IndexKind for HnswKind {
         "hnsw"
     }
 
-    fn resolve(&self, fields: &[FieldRef], parameters: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>> {
+    fn resolve(
+        &self,
+        fields: &[FieldRef],
+        parameters: &BTreeMap<String, String>,
+    ) -> Result<BTreeMap<String, String>> {
         let fixed = check_column(fields)?;
         let mut parsed = Parameters::parse(parameters)?;
         match (fixed, parsed.dimension) {
             (Some(fixed), Some(given)) if fixed != given => {
-                return Err(Error::invalid_input(format!("index parameter dimension is {given} but the column holds vectors of {fixed}")));
+                return Err(Error::invalid_input(format!(
+                    "index parameter dimension is {given} but the column holds vectors of {fixed}"
+                )));
             }
             _ => parsed.dimension = parsed.dimension.or(fixed),
         }
         Ok(parsed.to_map())
     }
 
-    fn builder(&self, definition: &IndexDefinition, fields: &[FieldRef]) -> Result<Box<dyn IndexBuilder>> {
+    fn builder(
+        &self,
+        definition: &IndexDefinition,
+        fields: &[FieldRef],
+    ) -> Result<Box<dyn IndexBuilder>> {
         check_column(fields)?;
         let parameters = Parameters::parse(&definition.parameters)?;
-        let threads = self.threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZero::get).min(MAX_THREADS);
+        let threads = self
+            .threads
+            .or_else(|| std::thread::available_parallelism().ok())
+            .map_or(1, NonZero::get)
+            .min(MAX_THREADS);
         Ok(Box::new(HnswBuilder::new(parameters, threads, Isa::best())))
     }
 
     fn open(&self, definition: &IndexDefinition, blobs: &[Blob], rows: u32) -> Result<OpenIndex> {
         let blob = blobs.iter().find(|blob| blob.kind == BLOB_KIND);
-        let blob = blob.ok_or_else(|| Error::corrupt(format!("segment of index {} has no blob {BLOB_KIND}", definition.name)))?;
-        let index = HnswIndex::open(&blob.data, rows, Isa::best()).map_err(|error| error.with("index", &definition.name))?;
+        let blob = blob.ok_or_else(|| {
+            Error::corrupt(format!(
+                "segment of index {} has no blob {BLOB_KIND}",
+                definition.name
+            ))
+        })?;
+        let index = HnswIndex::open(&blob.data, rows, Isa::best())
+            .map_err(|error| error.with("index", &definition.name))?;
         Ok(OpenIndex::Vector(Arc::new(index)))
     }
 }
-
 
 #[cfg(test)]
 mod tests;

@@ -25,7 +25,12 @@ pub(super) struct Parameters {
 impl Parameters {
     /// Reads what users wrote. Errors: InvalidInput that lists what is known.
     pub(super) fn parse(parameters: &BTreeMap<String, String>) -> Result<Parameters> {
-        let mut parsed = Parameters { metric: Metric::L2, m: 16, ef_construction: 200, dimension: None };
+        let mut parsed = Parameters {
+            metric: Metric::L2,
+            m: 16,
+            ef_construction: 200,
+            dimension: None,
+        };
         let mut seen = Vec::new();
         for (name, value) in parameters {
             let name = match name.as_str() {
@@ -34,15 +39,23 @@ impl Parameters {
                 name => name,
             };
             if seen.contains(&name) {
-                return Err(Error::invalid_input(format!("index parameter {name} is given twice, once under its other name")));
+                return Err(Error::invalid_input(format!(
+                    "index parameter {name} is given twice, once under its other name"
+                )));
             }
             seen.push(name);
             match name {
                 "metric" => parsed.metric = parse_metric(value)?,
                 "m" => parsed.m = parse_number(name, value, 2, 128)?,
                 "ef_construction" => parsed.ef_construction = parse_number(name, value, 8, 4096)?,
-                "dimension" => parsed.dimension = Some(parse_number(name, value, 1, MAX_DIMENSION)?),
-                _ => return Err(Error::invalid_input(format!("unknown parameter {name} of index kind hnsw, known: {KNOWN}"))),
+                "dimension" => {
+                    parsed.dimension = Some(parse_number(name, value, 1, MAX_DIMENSION)?)
+                }
+                _ => {
+                    return Err(Error::invalid_input(format!(
+                        "unknown parameter {name} of index kind hnsw, known: {KNOWN}"
+                    )));
+                }
             }
         }
         Ok(parsed)
@@ -53,7 +66,10 @@ impl Parameters {
         let mut map = BTreeMap::from([
             ("metric".to_owned(), self.metric.name().to_owned()),
             ("m".to_owned(), self.m.to_string()),
-            ("ef_construction".to_owned(), self.ef_construction.to_string()),
+            (
+                "ef_construction".to_owned(),
+                self.ef_construction.to_string(),
+            ),
         ]);
         if let Some(dimension) = self.dimension {
             map.insert("dimension".to_owned(), dimension.to_string());
@@ -65,7 +81,9 @@ impl Parameters {
 fn parse_metric(value: &str) -> Result<Metric> {
     match Metric::from_name(value) {
         Some(metric @ (Metric::L2 | Metric::Cosine | Metric::InnerProduct)) => Ok(metric),
-        _ => Err(Error::invalid_input(format!("unknown metric {value:?} of index kind hnsw, known: l2, cosine, inner_product"))),
+        _ => Err(Error::invalid_input(format!(
+            "unknown metric {value:?} of index kind hnsw, known: l2, cosine, inner_product"
+        ))),
     }
 }
 
@@ -74,18 +92,30 @@ fn parse_number(name: &str, value: &str, least: usize, most: usize) -> Result<us
         .parse()
         .ok()
         .filter(|number| (least..=most).contains(number))
-        .ok_or_else(|| Error::invalid_input(format!("index parameter {name} must be a number from {least} to {most}, not {value:?}")))
+        .ok_or_else(|| {
+            Error::invalid_input(format!(
+                "index parameter {name} must be a number from {least} to {most}, not {value:?}"
+            ))
+        })
 }
 
 /// Checks that there is one column and that it holds vectors; gives its fixed dimension if it has one.
 pub(super) fn check_column(fields: &[arrow::datatypes::FieldRef]) -> Result<Option<usize>> {
     let [field] = fields else {
-        return Err(Error::invalid_input(format!("index kind hnsw takes one column, not {}", fields.len())));
+        return Err(Error::invalid_input(format!(
+            "index kind hnsw takes one column, not {}",
+            fields.len()
+        )));
     };
     let is_float = |element: &Field| element.data_type() == &DataType::Float32;
     match field.data_type() {
         DataType::List(element) if is_float(element) => Ok(None),
-        DataType::FixedSizeList(element, length) if is_float(element) => Ok(usize::try_from(*length).ok()),
-        other => Err(Error::invalid_input(format!("index kind hnsw takes a column of type list<float>; {} has type {other}", field.name()))),
+        DataType::FixedSizeList(element, length) if is_float(element) => {
+            Ok(usize::try_from(*length).ok())
+        }
+        other => Err(Error::invalid_input(format!(
+            "index kind hnsw takes a column of type list<float>; {} has type {other}",
+            field.name()
+        ))),
     }
 }

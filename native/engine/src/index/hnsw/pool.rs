@@ -8,7 +8,11 @@ pub(super) const MAX_NODES: usize = 1 << 31;
 #[inline(always)]
 pub(super) fn key(distance: f32, node: u32) -> u64 {
     let bits = distance.to_bits();
-    let ordered = if bits >> 31 == 0 { bits | 0x8000_0000 } else { !bits };
+    let ordered = if bits >> 31 == 0 {
+        bits | 0x8000_0000
+    } else {
+        !bits
+    };
     (u64::from(ordered) << 32) | (u64::from(node) << 1)
 }
 
@@ -27,7 +31,11 @@ pub(super) fn distance_of(key: u64) -> f32 {
     // The high half fits by construction.
     #[allow(clippy::cast_possible_truncation)]
     let ordered = (key >> 32) as u32;
-    f32::from_bits(if ordered >> 31 == 1 { ordered & 0x7fff_ffff } else { !ordered })
+    f32::from_bits(if ordered >> 31 == 1 {
+        ordered & 0x7fff_ffff
+    } else {
+        !ordered
+    })
 }
 
 /// The best `capacity` keys, sorted, with a cursor at the first one that may not be expanded yet.
@@ -54,7 +62,11 @@ impl Pool {
     /// The worst key once the pool is full; what is not below it is refused.
     #[inline(always)]
     pub(super) fn bound(&self) -> u64 {
-        if self.keys.len() < self.capacity { u64::MAX } else { self.keys.last().copied().unwrap_or(u64::MAX) }
+        if self.keys.len() < self.capacity {
+            u64::MAX
+        } else {
+            self.keys.last().copied().unwrap_or(u64::MAX)
+        }
     }
 
     /// Whether the pool is full.
@@ -92,6 +104,10 @@ impl Pool {
     /// The node that `pop` would give.
     #[inline(always)]
     pub(super) fn peek(&self) -> Option<u32> {
-        self.keys.get(self.cursor..)?.iter().find(|key| **key & 1 == 0).map(|key| node_of(*key))
+        self.keys
+            .get(self.cursor..)?
+            .iter()
+            .find(|key| **key & 1 == 0)
+            .map(|key| node_of(*key))
     }
 }

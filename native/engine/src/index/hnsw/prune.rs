@@ -39,7 +39,14 @@ impl Candidates {
 impl Pruner {
     /// Keeps at most `limit` of the sorted `candidates` (keys relative to the node they are for) in `kept`;
     /// with `fill`, free places go to the nearest of the rest.
-    pub(super) fn prune(&mut self, space: &Space<'_>, candidates: &[u64], limit: usize, fill: bool, kept: &mut Vec<u64>) {
+    pub(super) fn prune(
+        &mut self,
+        space: &Space<'_>,
+        candidates: &[u64],
+        limit: usize,
+        fill: bool,
+        kept: &mut Vec<u64>,
+    ) {
         kept.clear();
         self.rest.clear();
         self.open.clear();
@@ -72,7 +79,10 @@ impl Pruner {
     /// again; the dropped ones go to `rest` with their distance to the neighbour that dropped them.
     fn pass(&mut self, space: &Space<'_>, limit: usize, alpha: f32, kept: &mut Vec<u64>) {
         while kept.len() < limit {
-            let (Some((&node, nodes)), Some((&distance, distances))) = (self.open.nodes.split_first(), self.open.distances.split_first()) else {
+            let (Some((&node, nodes)), Some((&distance, distances))) = (
+                self.open.nodes.split_first(),
+                self.open.distances.split_first(),
+            ) else {
                 return;
             };
             kept.push(key(distance, node));

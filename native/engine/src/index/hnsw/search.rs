@@ -52,19 +52,39 @@ struct Search<'a> {
 impl HnswIndex {
     pub(super) fn open(bytes: &Bytes, segment_rows: u32, isa: Isa) -> Result<HnswIndex> {
         let layout = Layout::open(bytes, segment_rows)?;
-        let bitmap = |rows: &[u32]| RoaringBitmap::from_sorted_iter(rows.iter().copied()).map_err(|_| Error::corrupt("vector segment is damaged: rows"));
+        let bitmap = |rows: &[u32]| {
+            RoaringBitmap::from_sorted_iter(rows.iter().copied())
+                .map_err(|_| Error::corrupt("vector segment is damaged: rows"))
+        };
         let graph_rows = bitmap(layout.rows())?;
         let odd_rows = bitmap(layout.odd_rows())?;
         if !graph_rows.is_disjoint(&odd_rows) {
-            return Err(Error::corrupt("vector segment is damaged: a row is stored twice"));
+            return Err(Error::corrupt(
+                "vector segment is damaged: a row is stored twice",
+            ));
         }
         let valid_rows = &graph_rows | &odd_rows;
-        Ok(HnswIndex { layout, graph_rows, odd_rows, valid_rows, isa, scratches: Mutex::new(Vec::new()) })
+        Ok(HnswIndex {
+            layout,
+            graph_rows,
+            odd_rows,
+            valid_rows,
+            isa,
+            scratches: Mutex::new(Vec::new()),
+        })
     }
 
     fn space(&self) -> Option<Space<'_>> {
-        let matrix = Matrix::new(self.layout.vectors(), padded_length(self.layout.dimension), self.isa)?;
-        Some(Space { matrix, factors: self.layout.factors(), metric: self.layout.metric })
+        let matrix = Matrix::new(
+            self.layout.vectors(),
+            padded_length(self.layout.dimension),
+            self.isa,
+        )?;
+        Some(Space {
+            matrix,
+            factors: self.layout.factors(),
+            metric: self.layout.metric,
+        })
     }
 
     fn search_graph(&self, space: &Space<'_>, search: &Search<'_>, hits: &mut VectorHits) {
@@ -79,7 +99,9 @@ impl HnswIndex {
         let mut ef = search.ef;
         let mut found = Vec::new();
         for _ in 0..2 {
-            if self.prefers_scan(search, ef) || !self.propose(space, &probe, search, ef, &mut scratch) {
+            if self.prefers_scan(search, ef)
+                || !self.propose(space, &probe, search, ef, &mut scratch)
+            {
                 break;
             }
             found = self.rescore(space, search, &mut scratch);
@@ -89,7 +111,13 @@ impl HnswIndex {
             ef *= GROWTH;
         }
         if (found.len() as u64) < wanted {
-            scan(space, self.allowed_nodes(search.allowed), &probe, search.k.saturating_add(SPARE), &mut scratch);
+            scan(
+                space,
+                self.allowed_nodes(search.allowed),
+                &probe,
+                search.k.saturating_add(SPARE),
+                &mut scratch,
+            );
             found = self.rescore(space, search, &mut scratch);
         }
         hits.hits.append(&mut found);
@@ -98,13 +126,27 @@ impl HnswIndex {
     }
 
     fn prefers_scan(&self, search: &Search<'_>, ef: usize) -> bool {
-        let few = search.allowed.is_some() && (search.allowed_count <= SCAN_ROWS || search.allowed_count.saturating_mul(SCAN_SHARE) <= self.layout.row_count as u64);
-        few || self.layout.entries().is_empty() || search.allowed_count <= (ef as u64).saturating_mul(DISTANCES_PER_PLACE)
+        let few = search.allowed.is_some()
+            && (search.allowed_count <= SCAN_ROWS
+                || search.allowed_count.saturating_mul(SCAN_SHARE) <= self.layout.row_count as u64);
+        few || self.layout.entries().is_empty()
+            || search.allowed_count <= (ef as u64).saturating_mul(DISTANCES_PER_PLACE)
     }
 
     /// Walks; leaves the candidates in `scratch.results`. False where a scan must decide.
-    fn propose(&self, space: &Space<'_>, probe: &Probe<'_>, search: &Search<'_>, ef: usize, scratch: &mut Scratch) -> bool {
-        let graph = Graph { neighbours: self.layout.neighbours(), width: self.layout.width, entries: self.layout.entries() };
+    fn propose(
+        &self,
+        space: &Space<'_>,
+        probe: &Probe<'_>,
+        search: &Search<'_>,
+        ef: usize,
+        scratch: &mut Scratch,
+    ) -> bool {
+        let graph = Graph {
+            neighbours: self.layout.neighbours(),
+            width: self.layout.width,
+            entries: self.layout.entries(),
+        };
         let Some(allowed) = search.allowed else {
             walk(space, &graph, probe, ef, scratch);
             std::mem::swap(&mut scratch.pool, &mut scratch.results);
@@ -113,19 +155,39 @@ impl HnswIndex {
         // Precision is of no matter: the share only sizes a pool.
         #[allow(clippy::cast_precision_loss)]
         let share = search.allowed_count as f64 / self.layout.row_count.max(1) as f64;
-        let passes = |node: u32| self.layout.members(node).iter().any(|row| allowed.contains(*row));
+        let passes = |node: u32| {
+            self.layout
+                .members(node)
+                .iter()
+                .any(|row| allowed.contains(*row))
+        };
         walk_filtered(space, &graph, probe, ef, share, &passes, scratch)
     }
 
     /// The allowed rows of the best candidates with their exact distances.
     fn rescore(&self, space: &Space<'_>, search: &Search<'_>, scratch: &mut Scratch) -> Vec<Hit> {
         let mut found = Vec::new();
-        for key in scratch.results.keys().iter().take(search.k.saturating_add(SPARE)) {
+        for key in scratch
+            .results
+            .keys()
+            .iter()
+            .take(search.k.saturating_add(SPARE))
+        {
             let node = node_of(*key);
-            let vector = space.matrix.row(node).get(..self.layout.dimension).unwrap_or(&[]);
-            let Some(value) = space.metric.distance(search.query, vector) else { continue };
+            let vector = space
+                .matrix
+                .row(node)
+                .get(..self.layout.dimension)
+                .unwrap_or(&[]);
+            let Some(value) = space.metric.distance(search.query, vector) else {
+                continue;
+            };
             scratch.distance_count += 1;
-            let rows = self.layout.members(node).iter().filter(|row| search.allowed.is_none_or(|allowed| allowed.contains(**row)));
+            let rows = self
+                .layout
+                .members(node)
+                .iter()
+                .filter(|row| search.allowed.is_none_or(|allowed| allowed.contains(**row)));
             found.extend(rows.take(search.k).map(|row| Hit { row: *row, value }));
         }
         keep_nearest(&mut found, search.k);
@@ -133,7 +195,10 @@ impl HnswIndex {
     }
 
     /// Nodes of the allowed rows; a node comes once for each of its rows.
-    fn allowed_nodes<'a>(&'a self, allowed: Option<&'a RoaringBitmap>) -> Box<dyn Iterator<Item = u32> + 'a> {
+    fn allowed_nodes<'a>(
+        &'a self,
+        allowed: Option<&'a RoaringBitmap>,
+    ) -> Box<dyn Iterator<Item = u32> + 'a> {
         let Some(allowed) = allowed else {
             return Box::new(0..u32::try_from(self.layout.node_count).unwrap_or(u32::MAX));
         };
@@ -141,20 +206,34 @@ impl HnswIndex {
         let mut from = 0;
         Box::new(allowed.iter().filter_map(move |row| {
             from = advance(rows, from, row);
-            if rows.get(from) == Some(&row) { self.layout.node_at(from) } else { None }
+            if rows.get(from) == Some(&row) {
+                self.layout.node_at(from)
+            } else {
+                None
+            }
         }))
     }
 
     /// Every allowed row in `f64`: for queries that the kernels cannot order.
     fn search_exactly(&self, space: &Space<'_>, search: &Search<'_>, hits: &mut VectorHits) {
         for node in 0..u32::try_from(self.layout.node_count).unwrap_or(u32::MAX) {
-            let rows = self.layout.members(node).iter().filter(|row| search.allowed.is_none_or(|allowed| allowed.contains(**row)));
+            let rows = self
+                .layout
+                .members(node)
+                .iter()
+                .filter(|row| search.allowed.is_none_or(|allowed| allowed.contains(**row)));
             let mut rows = rows.take(search.k).peekable();
             if rows.peek().is_none() {
                 continue;
             }
-            let vector = space.matrix.row(node).get(..self.layout.dimension).unwrap_or(&[]);
-            let Some(value) = space.metric.distance(search.query, vector) else { continue };
+            let vector = space
+                .matrix
+                .row(node)
+                .get(..self.layout.dimension)
+                .unwrap_or(&[]);
+            let Some(value) = space.metric.distance(search.query, vector) else {
+                continue;
+            };
             hits.distance_count += 1;
             hits.hits.extend(rows.map(|row| Hit { row: *row, value }));
             if hits.hits.len() >= search.k.saturating_mul(2).saturating_add(4096) {
@@ -164,12 +243,19 @@ impl HnswIndex {
     }
 
     fn take_scratch(&self) -> Scratch {
-        let kept = self.scratches.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let kept = self
+            .scratches
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
         kept.unwrap_or_else(|| Scratch::new(self.layout.node_count))
     }
 
     fn return_scratch(&self, scratch: Scratch) {
-        let mut kept = self.scratches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self
+            .scratches
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if kept.len() < MAX_KEPT_SCRATCHES {
             kept.push(scratch);
         }
@@ -177,18 +263,32 @@ impl HnswIndex {
 }
 
 impl VectorIndex for HnswIndex {
-    fn search(&self, query: &[f32], k: usize, ef: usize, allowed: Option<&RoaringBitmap>) -> Result<VectorHits> {
+    fn search(
+        &self,
+        query: &[f32],
+        k: usize,
+        ef: usize,
+        allowed: Option<&RoaringBitmap>,
+    ) -> Result<VectorHits> {
         if !query.iter().all(|x| x.is_finite()) {
-            return Err(Error::invalid_input("the query vector has an element that is NaN or infinite"));
+            return Err(Error::invalid_input(
+                "the query vector has an element that is NaN or infinite",
+            ));
         }
         if self.valid_rows.is_empty() || k == 0 {
             return Ok(VectorHits::default());
         }
         if query.len() != self.layout.dimension {
-            return Err(Error::invalid_input(format!("the query vector has {} elements, the index {}", query.len(), self.layout.dimension)));
+            return Err(Error::invalid_input(format!(
+                "the query vector has {} elements, the index {}",
+                query.len(),
+                self.layout.dimension
+            )));
         }
         let k = k.min(usize::try_from(self.valid_rows.len()).unwrap_or(usize::MAX));
-        let allowed_count = allowed.map_or(self.layout.row_count as u64, |allowed| allowed.intersection_len(&self.graph_rows));
+        let allowed_count = allowed.map_or(self.layout.row_count as u64, |allowed| {
+            allowed.intersection_len(&self.graph_rows)
+        });
         let search = Search {
             query,
             k,
@@ -249,5 +349,8 @@ fn advance(rows: &[u32], from: usize, row: u32) -> usize {
         step *= 2;
     }
     let high = (low + step).min(rows.len());
-    low + rows.get(low..high).unwrap_or(&[]).partition_point(|held| *held < row)
+    low + rows
+        .get(low..high)
+        .unwrap_or(&[])
+        .partition_point(|held| *held < row)
 }

@@ -28,13 +28,25 @@ pub(super) struct Probe<'a> {
 impl<'a> Space<'a> {
     /// A padded query as a probe.
     pub(super) fn query<'q>(&self, padded: &'q [f32]) -> Probe<'q> {
-        let factor = if self.metric == Metric::Cosine { cosine_factor(padded) } else { 0.0 };
-        Probe { values: padded, factor, node: false }
+        let factor = if self.metric == Metric::Cosine {
+            cosine_factor(padded)
+        } else {
+            0.0
+        };
+        Probe {
+            values: padded,
+            factor,
+            node: false,
+        }
     }
 
     /// A node as a probe.
     pub(super) fn node(&self, node: u32) -> Probe<'a> {
-        Probe { values: self.matrix.row(node), factor: self.factor(node), node: true }
+        Probe {
+            values: self.matrix.row(node),
+            factor: self.factor(node),
+            node: true,
+        }
     }
 
     #[inline(always)]
@@ -80,13 +92,18 @@ pub(super) fn cosine_factor(vector: &[f32]) -> f32 {
     let squared = squared_length(vector);
     // Lengths are between 1e-12 and 1e15 here, so the factor is a normal f32.
     #[allow(clippy::cast_possible_truncation)]
-    let factor = if squared > 0.0 { squared.sqrt().recip() as f32 } else { 0.0 };
+    let factor = if squared > 0.0 {
+        squared.sqrt().recip() as f32
+    } else {
+        0.0
+    };
     factor
 }
 
 /// The factors of all nodes.
 pub(super) fn factors(matrix: &Matrix<'_>, metric: Metric) -> Vec<f32> {
-    let nodes = || (0..u32::try_from(matrix.rows()).unwrap_or(u32::MAX)).map(|node| matrix.row(node));
+    let nodes =
+        || (0..u32::try_from(matrix.rows()).unwrap_or(u32::MAX)).map(|node| matrix.row(node));
     match metric {
         Metric::L2 | Metric::L1 => Vec::new(),
         Metric::Cosine => nodes().map(cosine_factor).collect(),
@@ -95,7 +112,10 @@ pub(super) fn factors(matrix: &Matrix<'_>, metric: Metric) -> Vec<f32> {
             let longest = lengths.iter().copied().fold(0.0, f64::max);
             // The root is at most 1e15.
             #[allow(clippy::cast_possible_truncation)]
-            lengths.into_iter().map(|length| (longest - length).max(0.0).sqrt() as f32).collect()
+            lengths
+                .into_iter()
+                .map(|length| (longest - length).max(0.0).sqrt() as f32)
+                .collect()
         }
     }
 }
@@ -105,8 +125,13 @@ pub(super) fn is_navigable(matrix: &Matrix<'_>, metric: Metric) -> bool {
     if metric != Metric::InnerProduct {
         return true;
     }
-    let lengths = (0..u32::try_from(matrix.rows()).unwrap_or(u32::MAX)).map(|node| squared_length(matrix.row(node)));
-    let (shortest, longest) = lengths.filter(|length| *length > 0.0).fold((f64::INFINITY, 0.0), |(low, high), length| (length.min(low), length.max(high)));
+    let lengths = (0..u32::try_from(matrix.rows()).unwrap_or(u32::MAX))
+        .map(|node| squared_length(matrix.row(node)));
+    let (shortest, longest) = lengths
+        .filter(|length| *length > 0.0)
+        .fold((f64::INFINITY, 0.0), |(low, high), length| {
+            (length.min(low), length.max(high))
+        });
     longest <= shortest * MAX_LENGTH_RATIO * MAX_LENGTH_RATIO
 }
 
@@ -114,5 +139,9 @@ pub(super) fn is_navigable(matrix: &Matrix<'_>, metric: Metric) -> bool {
 /// Others are compared one by one in `f64`.
 pub(super) fn is_regular(vector: &[f32], metric: Metric) -> bool {
     let squared = squared_length(vector);
-    if squared == 0.0 { metric != Metric::Cosine } else { (1e-24..=1e30).contains(&squared) }
+    if squared == 0.0 {
+        metric != Metric::Cosine
+    } else {
+        (1e-24..=1e30).contains(&squared)
+    }
 }

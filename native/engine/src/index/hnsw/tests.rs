@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::{Array, ArrayRef, FixedSizeListBuilder, Float32Builder, ListBuilder, RecordBatch};
+use arrow::array::{
+    Array, ArrayRef, FixedSizeListBuilder, Float32Builder, ListBuilder, RecordBatch,
+};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use benostream_gpu_ann::{Isa, Metric, TopK};
 use bytes::Bytes;
@@ -14,7 +16,9 @@ use super::parameter::Parameters;
 use super::search::HnswIndex;
 use super::{BLOB_KIND, DEFAULT_EF_SEARCH, HnswKind};
 use crate::error::ErrorKind;
-use crate::index::{Blob, IndexBuilder, IndexDefinition, IndexKind, OpenIndex, VectorHits, VectorIndex};
+use crate::index::{
+    Blob, IndexBuilder, IndexDefinition, IndexKind, OpenIndex, VectorHits, VectorIndex,
+};
 
 struct Random(u64);
 
@@ -49,11 +53,20 @@ struct Data {
 
 fn clustered(count: usize, dimension: usize, queries: usize, spread: f32) -> Data {
     let mut random = Random(3);
-    let centers: Vec<Vec<f32>> = (0..200).map(|_| (0..dimension).map(|_| random.normal()).collect()).collect();
-    let mut data = Data { rows: Vec::new(), labels: Vec::new(), queries: Vec::new() };
+    let centers: Vec<Vec<f32>> = (0..200)
+        .map(|_| (0..dimension).map(|_| random.normal()).collect())
+        .collect();
+    let mut data = Data {
+        rows: Vec::new(),
+        labels: Vec::new(),
+        queries: Vec::new(),
+    };
     for row in 0..count + queries {
         let label = random.below(centers.len());
-        let vector = centers[label].iter().map(|center| center + spread * random.normal()).collect();
+        let vector = centers[label]
+            .iter()
+            .map(|center| center + spread * random.normal())
+            .collect();
         if row < count {
             data.rows.push(vector);
             data.labels.push(label);
@@ -75,7 +88,12 @@ fn stretch(rows: &mut [Vec<f32>], scale: impl Fn(f32, &mut Random) -> f32) {
 }
 
 fn parameters(metric: Metric) -> Parameters {
-    Parameters { metric, m: 16, ef_construction: 200, dimension: None }
+    Parameters {
+        metric,
+        m: 16,
+        ef_construction: 200,
+        dimension: None,
+    }
 }
 
 fn column<'a>(rows: impl IntoIterator<Item = Option<&'a [f32]>>) -> ArrayRef {
@@ -90,7 +108,11 @@ fn column<'a>(rows: impl IntoIterator<Item = Option<&'a [f32]>>) -> ArrayRef {
 }
 
 fn batch(column: ArrayRef) -> RecordBatch {
-    let schema = Schema::new(vec![Field::new("embedding", column.data_type().clone(), true)]);
+    let schema = Schema::new(vec![Field::new(
+        "embedding",
+        column.data_type().clone(),
+        true,
+    )]);
     RecordBatch::try_new(Arc::new(schema), vec![column]).unwrap()
 }
 
@@ -105,23 +127,42 @@ fn bytes_of(columns: &[ArrayRef], parameters: Parameters, threads: usize, isa: I
 }
 
 fn index_of(rows: &[Vec<f32>], metric: Metric) -> HnswIndex {
-    let columns: Vec<ArrayRef> = rows.chunks(4096).map(|part| column(part.iter().map(|row| Some(row.as_slice())))).collect();
+    let columns: Vec<ArrayRef> = rows
+        .chunks(4096)
+        .map(|part| column(part.iter().map(|row| Some(row.as_slice()))))
+        .collect();
     let bytes = bytes_of(&columns, parameters(metric), 2, Isa::best());
     HnswIndex::open(&bytes, rows.len() as u32, Isa::best()).unwrap()
 }
 
-fn exact(rows: &[Vec<f32>], metric: Metric, query: &[f32], k: usize, allowed: Option<&RoaringBitmap>) -> Vec<(u32, f64)> {
+fn exact(
+    rows: &[Vec<f32>],
+    metric: Metric,
+    query: &[f32],
+    k: usize,
+    allowed: Option<&RoaringBitmap>,
+) -> Vec<(u32, f64)> {
     let mut top = TopK::new(k);
     for (row, vector) in rows.iter().enumerate() {
         if allowed.is_none_or(|allowed| allowed.contains(row as u32)) {
             top.push(metric.distance(query, vector).unwrap(), row as u64);
         }
     }
-    top.into_sorted().into_iter().map(|(row, distance)| (row as u32, distance)).collect()
+    top.into_sorted()
+        .into_iter()
+        .map(|(row, distance)| (row as u32, distance))
+        .collect()
 }
 
 /// Recall of `k` over all queries and mean distance count; checks counts, distances, order and the filter on the way.
-fn recall(index: &HnswIndex, data: &Data, metric: Metric, k: usize, ef: usize, allowed: Option<&RoaringBitmap>) -> (f64, f64) {
+fn recall(
+    index: &HnswIndex,
+    data: &Data,
+    metric: Metric,
+    k: usize,
+    ef: usize,
+    allowed: Option<&RoaringBitmap>,
+) -> (f64, f64) {
     let (mut found, mut wanted, mut distances) = (0, 0, 0);
     for query in &data.queries {
         let truth = exact(&data.rows, metric, query, k, allowed);
@@ -134,16 +175,33 @@ fn recall(index: &HnswIndex, data: &Data, metric: Metric, k: usize, ef: usize, a
         wanted += truth.len();
         distances += hits.distance_count;
     }
-    (found as f64 / wanted as f64, distances as f64 / data.queries.len() as f64)
+    (
+        found as f64 / wanted as f64,
+        distances as f64 / data.queries.len() as f64,
+    )
 }
 
-fn check_hits(hits: &VectorHits, rows: &[Vec<f32>], metric: Metric, query: &[f32], allowed: Option<&RoaringBitmap>) {
+fn check_hits(
+    hits: &VectorHits,
+    rows: &[Vec<f32>],
+    metric: Metric,
+    query: &[f32],
+    allowed: Option<&RoaringBitmap>,
+) {
     for hit in &hits.hits {
-        assert_eq!(metric.distance(query, &rows[hit.row as usize]).map(f64::to_bits), Some(hit.value.to_bits()));
+        assert_eq!(
+            metric
+                .distance(query, &rows[hit.row as usize])
+                .map(f64::to_bits),
+            Some(hit.value.to_bits())
+        );
         assert!(allowed.is_none_or(|allowed| allowed.contains(hit.row)));
     }
     let order = |value: f64, row: u32| (benostream_gpu_ann::order_key(value), row);
-    assert!(hits.hits.is_sorted_by(|a, b| order(a.value, a.row) < order(b.value, b.row)));
+    assert!(
+        hits.hits
+            .is_sorted_by(|a, b| order(a.value, a.row) < order(b.value, b.row))
+    );
 }
 
 fn shared() -> &'static (Data, HnswIndex) {
@@ -169,7 +227,11 @@ fn search_over_fifty_thousand_rows_finds_the_nearest_with_few_distances() {
 fn search_for_many_rows_returns_them_all() {
     let (data, index) = shared();
     for k in [1, 100, 1_000, 10_000] {
-        let part = Data { rows: data.rows.clone(), labels: Vec::new(), queries: data.queries[..3].to_vec() };
+        let part = Data {
+            rows: data.rows.clone(),
+            labels: Vec::new(),
+            queries: data.queries[..3].to_vec(),
+        };
         let (recall, _) = recall(index, &part, Metric::L2, k, DEFAULT_EF_SEARCH, None);
         assert!(recall >= 0.95, "k {k} recall {recall}");
     }
@@ -180,9 +242,21 @@ fn search_under_random_filters_keeps_recall() {
     let (data, index) = shared();
     for share in [90, 50, 20, 10, 1] {
         let mut random = Random(share);
-        let allowed: RoaringBitmap = (0..50_000).filter(|_| random.below(100) < share as usize).collect();
-        let (recall, distances) = recall(index, data, Metric::L2, 10, DEFAULT_EF_SEARCH, Some(&allowed));
-        assert!(recall >= 0.95, "share {share} recall {recall} distances {distances}");
+        let allowed: RoaringBitmap = (0..50_000)
+            .filter(|_| random.below(100) < share as usize)
+            .collect();
+        let (recall, distances) = recall(
+            index,
+            data,
+            Metric::L2,
+            10,
+            DEFAULT_EF_SEARCH,
+            Some(&allowed),
+        );
+        assert!(
+            recall >= 0.95,
+            "share {share} recall {recall} distances {distances}"
+        );
     }
 }
 
@@ -190,9 +264,21 @@ fn search_under_random_filters_keeps_recall() {
 fn search_under_filters_of_whole_clusters_keeps_recall() {
     let (data, index) = shared();
     for clusters in [180, 100, 50, 20, 2] {
-        let allowed: RoaringBitmap = (0..50_000u32).filter(|row| data.labels[*row as usize] < clusters).collect();
-        let (recall, distances) = recall(index, data, Metric::L2, 10, DEFAULT_EF_SEARCH, Some(&allowed));
-        assert!(recall >= 0.95, "clusters {clusters} recall {recall} distances {distances}");
+        let allowed: RoaringBitmap = (0..50_000u32)
+            .filter(|row| data.labels[*row as usize] < clusters)
+            .collect();
+        let (recall, distances) = recall(
+            index,
+            data,
+            Metric::L2,
+            10,
+            DEFAULT_EF_SEARCH,
+            Some(&allowed),
+        );
+        assert!(
+            recall >= 0.95,
+            "clusters {clusters} recall {recall} distances {distances}"
+        );
     }
 }
 
@@ -202,22 +288,51 @@ fn search_by_cosine_keeps_recall() {
     stretch(&mut data.rows, |_, random| (0.6 * random.normal()).exp());
     let index = index_of(&data.rows, Metric::Cosine);
     let (all, distances) = recall(&index, &data, Metric::Cosine, 10, DEFAULT_EF_SEARCH, None);
-    assert!(all >= 0.95 && distances < 2_000.0, "recall {all} distances {distances}");
+    assert!(
+        all >= 0.95 && distances < 2_000.0,
+        "recall {all} distances {distances}"
+    );
     let allowed: RoaringBitmap = (0..20_000).filter(|row| row % 5 < 3).collect();
-    let (some, _) = recall(&index, &data, Metric::Cosine, 10, DEFAULT_EF_SEARCH, Some(&allowed));
+    let (some, _) = recall(
+        &index,
+        &data,
+        Metric::Cosine,
+        10,
+        DEFAULT_EF_SEARCH,
+        Some(&allowed),
+    );
     assert!(some >= 0.95, "filtered recall {some}");
 }
 
 #[test]
 fn search_by_inner_product_of_vectors_of_one_length_keeps_recall() {
     let mut data = clustered(20_000, 32, 50, 0.6);
-    stretch(&mut data.rows, |length, random| 7.0 / length * (1.0 + 0.01 * random.unit() as f32));
+    stretch(&mut data.rows, |length, random| {
+        7.0 / length * (1.0 + 0.01 * random.unit() as f32)
+    });
     data.rows[123] = vec![0.0; 32];
     let index = index_of(&data.rows, Metric::InnerProduct);
-    let (all, distances) = recall(&index, &data, Metric::InnerProduct, 10, DEFAULT_EF_SEARCH, None);
-    assert!(all >= 0.95 && distances < 2_000.0, "recall {all} distances {distances}");
+    let (all, distances) = recall(
+        &index,
+        &data,
+        Metric::InnerProduct,
+        10,
+        DEFAULT_EF_SEARCH,
+        None,
+    );
+    assert!(
+        all >= 0.95 && distances < 2_000.0,
+        "recall {all} distances {distances}"
+    );
     let allowed: RoaringBitmap = (0..20_000).filter(|row| row % 5 < 3).collect();
-    let (some, _) = recall(&index, &data, Metric::InnerProduct, 10, DEFAULT_EF_SEARCH, Some(&allowed));
+    let (some, _) = recall(
+        &index,
+        &data,
+        Metric::InnerProduct,
+        10,
+        DEFAULT_EF_SEARCH,
+        Some(&allowed),
+    );
     assert!(some >= 0.95, "filtered recall {some}");
 }
 
@@ -228,7 +343,14 @@ fn search_by_inner_product_of_vectors_of_many_lengths_is_exact() {
     let index = index_of(&data.rows, Metric::InnerProduct);
     let allowed: RoaringBitmap = (0..20_000).filter(|row| row % 5 < 3).collect();
     for allowed in [None, Some(&allowed)] {
-        let (recall, _) = recall(&index, &data, Metric::InnerProduct, 10, DEFAULT_EF_SEARCH, allowed);
+        let (recall, _) = recall(
+            &index,
+            &data,
+            Metric::InnerProduct,
+            10,
+            DEFAULT_EF_SEARCH,
+            allowed,
+        );
         assert_eq!(recall, 1.0);
     }
 }
@@ -246,8 +368,19 @@ fn search_of_rows_sorted_by_cluster_keeps_recall() {
     let data = clustered(12_000, 16, 50, 0.3);
     let mut order: Vec<usize> = (0..12_000).collect();
     order.sort_by_key(|row| data.labels[*row]);
-    let sorted = Data { rows: order.iter().map(|row| data.rows[*row].clone()).collect(), labels: Vec::new(), queries: data.queries };
-    let (recall, _) = recall(&index_of(&sorted.rows, Metric::L2), &sorted, Metric::L2, 10, DEFAULT_EF_SEARCH, None);
+    let sorted = Data {
+        rows: order.iter().map(|row| data.rows[*row].clone()).collect(),
+        labels: Vec::new(),
+        queries: data.queries,
+    };
+    let (recall, _) = recall(
+        &index_of(&sorted.rows, Metric::L2),
+        &sorted,
+        Metric::L2,
+        10,
+        DEFAULT_EF_SEARCH,
+        None,
+    );
     assert!(recall >= 0.95, "recall {recall}");
 }
 
@@ -255,11 +388,19 @@ fn search_of_rows_sorted_by_cluster_keeps_recall() {
 fn search_among_equal_vectors_returns_rows_in_order() {
     let index = index_of(&vec![vec![1.0, 2.0, 3.0]; 5_000], Metric::L2);
     let hits = index.search(&[1.0, 2.0, 4.0], 100, 64, None).unwrap();
-    assert_eq!(hits.hits.iter().map(|hit| hit.row).collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
+    assert_eq!(
+        hits.hits.iter().map(|hit| hit.row).collect::<Vec<_>>(),
+        (0..100).collect::<Vec<_>>()
+    );
     assert!(hits.hits.iter().all(|hit| hit.value == 1.0));
     let allowed: RoaringBitmap = (0..5_000).filter(|row| row % 2 == 1).collect();
-    let hits = index.search(&[1.0, 2.0, 4.0], 3, 64, Some(&allowed)).unwrap();
-    assert_eq!(hits.hits.iter().map(|hit| hit.row).collect::<Vec<_>>(), [1, 3, 5]);
+    let hits = index
+        .search(&[1.0, 2.0, 4.0], 3, 64, Some(&allowed))
+        .unwrap();
+    assert_eq!(
+        hits.hits.iter().map(|hit| hit.row).collect::<Vec<_>>(),
+        [1, 3, 5]
+    );
 }
 
 #[test]
@@ -290,8 +431,14 @@ fn search_of_small_segments_is_exact() {
             for (k, query) in [1, 10, 50].into_iter().zip(&data.queries) {
                 let hits = index.search(query, k, DEFAULT_EF_SEARCH, None).unwrap();
                 check_hits(&hits, &data.rows, metric, query, None);
-                let truth: Vec<u32> = exact(&data.rows, metric, query, k, None).iter().map(|hit| hit.0).collect();
-                assert_eq!(hits.hits.iter().map(|hit| hit.row).collect::<Vec<_>>(), truth);
+                let truth: Vec<u32> = exact(&data.rows, metric, query, k, None)
+                    .iter()
+                    .map(|hit| hit.0)
+                    .collect();
+                assert_eq!(
+                    hits.hits.iter().map(|hit| hit.row).collect::<Vec<_>>(),
+                    truth
+                );
             }
         }
     }
@@ -312,7 +459,10 @@ fn search_with_odd_vectors_puts_each_at_its_true_place() {
     for (at, vector) in odd.iter().enumerate() {
         data.rows[at * 400] = vector.clone();
     }
-    data.queries.extend(odd.into_iter().filter(|vector| vector.iter().all(|x| x.is_finite())));
+    data.queries.extend(
+        odd.into_iter()
+            .filter(|vector| vector.iter().all(|x| x.is_finite())),
+    );
     for metric in [Metric::L2, Metric::Cosine, Metric::InnerProduct] {
         let index = index_of(&data.rows, metric);
         assert_eq!(index.valid_rows().len(), 3_000);
@@ -322,8 +472,14 @@ fn search_with_odd_vectors_puts_each_at_its_true_place() {
                 assert_eq!(hits.hits.len(), k);
                 check_hits(&hits, &data.rows, metric, query, None);
                 if k == 3_000 {
-                    let truth: Vec<u32> = exact(&data.rows, metric, query, k, None).iter().map(|hit| hit.0).collect();
-                    assert_eq!(hits.hits.iter().map(|hit| hit.row).collect::<Vec<_>>(), truth);
+                    let truth: Vec<u32> = exact(&data.rows, metric, query, k, None)
+                        .iter()
+                        .map(|hit| hit.0)
+                        .collect();
+                    assert_eq!(
+                        hits.hits.iter().map(|hit| hit.row).collect::<Vec<_>>(),
+                        truth
+                    );
                 }
             }
         }
@@ -347,26 +503,49 @@ fn rows_without_a_usable_vector_are_not_valid() {
     list.values().append_slice(&[3.0, 2.0]);
     list.append(true);
     let column: ArrayRef = Arc::new(list.finish());
-    for (dimension, valid) in [(None, vec![2u32, 5, 6]), (Some(3), vec![3]), (Some(9), vec![])] {
-        let bytes = bytes_of(&[column.slice(0, 4), column.slice(4, 3)], Parameters { dimension, ..parameters(Metric::L2) }, 1, Isa::best());
+    for (dimension, valid) in [
+        (None, vec![2u32, 5, 6]),
+        (Some(3), vec![3]),
+        (Some(9), vec![]),
+    ] {
+        let bytes = bytes_of(
+            &[column.slice(0, 4), column.slice(4, 3)],
+            Parameters {
+                dimension,
+                ..parameters(Metric::L2)
+            },
+            1,
+            Isa::best(),
+        );
         let index = HnswIndex::open(&bytes, 7, Isa::best()).unwrap();
         assert_eq!(index.valid_rows().iter().collect::<Vec<_>>(), valid);
         assert_eq!(index.dimension(), dimension.unwrap_or(2));
         let query = vec![1.0; index.dimension()];
-        assert_eq!(index.search(&query, 10, 10, None).unwrap().hits.len(), valid.len());
+        assert_eq!(
+            index.search(&query, 10, 10, None).unwrap().hits.len(),
+            valid.len()
+        );
     }
 }
 
 #[test]
 fn fixed_size_lists_and_lists_give_equal_bytes() {
-    let rows = [Some([1.0f32, 2.0]), None, Some([3.0, 4.0]), Some([5.0, f32::NAN])];
+    let rows = [
+        Some([1.0f32, 2.0]),
+        None,
+        Some([3.0, 4.0]),
+        Some([5.0, f32::NAN]),
+    ];
     let mut fixed = FixedSizeListBuilder::new(Float32Builder::new(), 2);
     for row in &rows {
         fixed.values().append_slice(&row.unwrap_or([0.0, 0.0]));
         fixed.append(row.is_some());
     }
     let fixed: ArrayRef = Arc::new(fixed.finish());
-    let list = column(rows.iter().map(|row| row.as_ref().map(|row| row.as_slice())));
+    let list = column(
+        rows.iter()
+            .map(|row| row.as_ref().map(|row| row.as_slice())),
+    );
     let of = |column: ArrayRef| bytes_of(&[column], parameters(Metric::L2), 1, Isa::best());
     assert_eq!(of(fixed), of(list));
 }
@@ -377,16 +556,34 @@ fn build_with_other_threads_and_instruction_sets_gives_equal_bytes() {
     stretch(&mut data.rows, |length, _| length.recip());
     for metric in [Metric::L2, Metric::Cosine, Metric::InnerProduct] {
         let columns = [column(data.rows.iter().map(|row| Some(row.as_slice())))];
-        let parameters = Parameters { ef_construction: 40, ..parameters(metric) };
+        let parameters = Parameters {
+            ef_construction: 40,
+            ..parameters(metric)
+        };
         let bytes = bytes_of(&columns, parameters, 1, Isa::best());
         for threads in [2, 3, 7] {
-            assert_eq!(bytes, bytes_of(&columns, parameters, threads, Isa::best()), "{threads} threads");
+            assert_eq!(
+                bytes,
+                bytes_of(&columns, parameters, threads, Isa::best()),
+                "{threads} threads"
+            );
         }
         for isa in Isa::all() {
-            assert_eq!(bytes, bytes_of(&columns, parameters, 2, isa), "{}", isa.name());
-            let (here, there) = (HnswIndex::open(&bytes, 3_000, isa).unwrap(), HnswIndex::open(&bytes, 3_000, Isa::best()).unwrap());
+            assert_eq!(
+                bytes,
+                bytes_of(&columns, parameters, 2, isa),
+                "{}",
+                isa.name()
+            );
+            let (here, there) = (
+                HnswIndex::open(&bytes, 3_000, isa).unwrap(),
+                HnswIndex::open(&bytes, 3_000, Isa::best()).unwrap(),
+            );
             for query in &data.queries {
-                let (a, b) = (here.search(query, 10, 30, None).unwrap(), there.search(query, 10, 30, None).unwrap());
+                let (a, b) = (
+                    here.search(query, 10, 30, None).unwrap(),
+                    there.search(query, 10, 30, None).unwrap(),
+                );
                 assert_eq!((a.hits, a.distance_count), (b.hits, b.distance_count));
             }
         }
@@ -402,7 +599,15 @@ fn open_of_damaged_bytes_is_corrupt_or_stays_inside() {
     }
     data.rows[7] = vec![f32::NAN; 6];
     for metric in [Metric::L2, Metric::Cosine] {
-        let good = bytes_of(&[column(data.rows.iter().map(|row| Some(row.as_slice())))], Parameters { ef_construction: 16, ..parameters(metric) }, 1, Isa::best());
+        let good = bytes_of(
+            &[column(data.rows.iter().map(|row| Some(row.as_slice())))],
+            Parameters {
+                ef_construction: 16,
+                ..parameters(metric)
+            },
+            1,
+            Isa::best(),
+        );
         let mut random = Random(1);
         let mut opened = 0;
         for round in 0..3_000 {
@@ -421,7 +626,11 @@ fn open_of_damaged_bytes_is_corrupt_or_stays_inside() {
         }
         assert!(opened > 0);
     }
-    for bytes in [Bytes::new(), Bytes::from(vec![0; 64]), Bytes::from(vec![255; 4096])] {
+    for bytes in [
+        Bytes::new(),
+        Bytes::from(vec![0; 64]),
+        Bytes::from(vec![255; 4096]),
+    ] {
         assert!(HnswIndex::open(&bytes, 5, Isa::best()).is_err());
     }
 }
@@ -448,41 +657,104 @@ fn probe_damaged(bytes: &Bytes, queries: &[Vec<f32>]) -> bool {
 #[test]
 fn open_at_any_alignment_answers_alike() {
     let data = clustered(2_000, 6, 5, 0.5);
-    let good = bytes_of(&[column(data.rows.iter().map(|row| Some(row.as_slice())))], parameters(Metric::L2), 1, Isa::best());
-    let expected = HnswIndex::open(&good, 2_000, Isa::best()).unwrap().search(&data.queries[0], 10, 20, None).unwrap();
+    let good = bytes_of(
+        &[column(data.rows.iter().map(|row| Some(row.as_slice())))],
+        parameters(Metric::L2),
+        1,
+        Isa::best(),
+    );
+    let expected = HnswIndex::open(&good, 2_000, Isa::best())
+        .unwrap()
+        .search(&data.queries[0], 10, 20, None)
+        .unwrap();
     for shift in [0, 1, 3, 4, 8, 16, 48] {
         let moved = Bytes::from([vec![0; shift], good.to_vec()].concat()).slice(shift..);
         let index = HnswIndex::open(&moved, 2_000, Isa::best()).unwrap();
-        assert_eq!(index.search(&data.queries[0], 10, 20, None).unwrap().hits, expected.hits);
+        assert_eq!(
+            index.search(&data.queries[0], 10, 20, None).unwrap().hits,
+            expected.hits
+        );
     }
 }
 
 #[test]
 fn search_with_a_wrong_query_is_invalid_input() {
     let index = index_of(&[vec![1.0, 2.0], vec![3.0, 4.0]], Metric::L2);
-    for query in [vec![1.0], vec![], vec![1.0; 3], vec![f32::NAN, 0.0], vec![0.0, f32::INFINITY]] {
-        assert_eq!(index.search(&query, 1, 10, None).unwrap_err().kind(), ErrorKind::InvalidInput);
+    for query in [
+        vec![1.0],
+        vec![],
+        vec![1.0; 3],
+        vec![f32::NAN, 0.0],
+        vec![0.0, f32::INFINITY],
+    ] {
+        assert_eq!(
+            index.search(&query, 1, 10, None).unwrap_err().kind(),
+            ErrorKind::InvalidInput
+        );
     }
-    assert!(index.search(&[1.0, 2.0], 0, 10, None).unwrap().hits.is_empty());
-    assert!(index.search(&[1.0, 2.0], 5, 10, Some(&RoaringBitmap::new())).unwrap().hits.is_empty());
-    assert_eq!(index.search(&[1.0, 2.0], usize::MAX, usize::MAX, None).unwrap().hits.len(), 2);
+    assert!(
+        index
+            .search(&[1.0, 2.0], 0, 10, None)
+            .unwrap()
+            .hits
+            .is_empty()
+    );
+    assert!(
+        index
+            .search(&[1.0, 2.0], 5, 10, Some(&RoaringBitmap::new()))
+            .unwrap()
+            .hits
+            .is_empty()
+    );
+    assert_eq!(
+        index
+            .search(&[1.0, 2.0], usize::MAX, usize::MAX, None)
+            .unwrap()
+            .hits
+            .len(),
+        2
+    );
 }
 
 fn float_list() -> FieldRef {
-    Arc::new(Field::new("embedding", DataType::new_list(DataType::Float32, true), true))
+    Arc::new(Field::new(
+        "embedding",
+        DataType::new_list(DataType::Float32, true),
+        true,
+    ))
 }
 
 fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    pairs
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
 }
 
 #[test]
 fn resolve_fills_in_defaults_and_refuses_what_is_unknown() {
     let kind = HnswKind::new();
     let resolve = |pairs: &[(&str, &str)]| kind.resolve(&[float_list()], &map(pairs));
-    assert_eq!(resolve(&[]).unwrap(), map(&[("metric", "l2"), ("m", "16"), ("ef_construction", "200")]));
-    let aliased = resolve(&[("complexity", "24"), ("quality", "300"), ("metric", "cosine"), ("dimension", "3")]).unwrap();
-    assert_eq!(aliased, map(&[("metric", "cosine"), ("m", "24"), ("ef_construction", "300"), ("dimension", "3")]));
+    assert_eq!(
+        resolve(&[]).unwrap(),
+        map(&[("metric", "l2"), ("m", "16"), ("ef_construction", "200")])
+    );
+    let aliased = resolve(&[
+        ("complexity", "24"),
+        ("quality", "300"),
+        ("metric", "cosine"),
+        ("dimension", "3"),
+    ])
+    .unwrap();
+    assert_eq!(
+        aliased,
+        map(&[
+            ("metric", "cosine"),
+            ("m", "24"),
+            ("ef_construction", "300"),
+            ("dimension", "3")
+        ])
+    );
     assert_eq!(kind.resolve(&[float_list()], &aliased).unwrap(), aliased);
     let wrong: [&[(&str, &str)]; 7] = [
         &[("ef", "3")],
@@ -494,15 +766,47 @@ fn resolve_fills_in_defaults_and_refuses_what_is_unknown() {
         &[("ef_construction", "-1")],
     ];
     for pairs in wrong {
-        assert_eq!(resolve(pairs).unwrap_err().kind(), ErrorKind::InvalidInput, "{pairs:?}");
+        assert_eq!(
+            resolve(pairs).unwrap_err().kind(),
+            ErrorKind::InvalidInput,
+            "{pairs:?}"
+        );
     }
-    assert!(resolve(&[("ef", "3")]).unwrap_err().message().contains("metric, m, ef_construction"));
+    assert!(
+        resolve(&[("ef", "3")])
+            .unwrap_err()
+            .message()
+            .contains("metric, m, ef_construction")
+    );
     let text: FieldRef = Arc::new(Field::new("t", DataType::Utf8, true));
-    assert_eq!(kind.resolve(&[text], &map(&[])).unwrap_err().kind(), ErrorKind::InvalidInput);
-    assert_eq!(kind.resolve(&[float_list(), float_list()], &map(&[])).unwrap_err().kind(), ErrorKind::InvalidInput);
-    let fixed: FieldRef = Arc::new(Field::new("v", DataType::new_fixed_size_list(DataType::Float32, 4, true), true));
-    assert_eq!(kind.resolve(&[fixed.clone()], &map(&[])).unwrap().get("dimension").map(String::as_str), Some("4"));
-    assert_eq!(kind.resolve(&[fixed], &map(&[("dimension", "5")])).unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(
+        kind.resolve(&[text], &map(&[])).unwrap_err().kind(),
+        ErrorKind::InvalidInput
+    );
+    assert_eq!(
+        kind.resolve(&[float_list(), float_list()], &map(&[]))
+            .unwrap_err()
+            .kind(),
+        ErrorKind::InvalidInput
+    );
+    let fixed: FieldRef = Arc::new(Field::new(
+        "v",
+        DataType::new_fixed_size_list(DataType::Float32, 4, true),
+        true,
+    ));
+    assert_eq!(
+        kind.resolve(&[fixed.clone()], &map(&[]))
+            .unwrap()
+            .get("dimension")
+            .map(String::as_str),
+        Some("4")
+    );
+    assert_eq!(
+        kind.resolve(&[fixed], &map(&[("dimension", "5")]))
+            .unwrap_err()
+            .kind(),
+        ErrorKind::InvalidInput
+    );
 }
 
 #[test]
@@ -516,19 +820,46 @@ fn kind_builds_and_opens_through_its_interface() {
         parameters: kind.resolve(&fields, &map(&[])).unwrap(),
     };
     let mut builder = kind.builder(&definition, &fields).unwrap();
-    builder.add(&batch(column([Some([0.0f32, 0.0].as_slice()), None, Some(&[3.0, 4.0])]))).unwrap();
+    builder
+        .add(&batch(column([
+            Some([0.0f32, 0.0].as_slice()),
+            None,
+            Some(&[3.0, 4.0]),
+        ])))
+        .unwrap();
     let blobs = builder.finish().unwrap();
-    let OpenIndex::Vector(index) = kind.open(&definition, &blobs, 3).unwrap() else { panic!("not a vector index") };
+    let OpenIndex::Vector(index) = kind.open(&definition, &blobs, 3).unwrap() else {
+        panic!("not a vector index")
+    };
     let hits = index.search(&[0.0, 0.0], 5, 10, None).unwrap().hits;
-    assert_eq!(hits.iter().map(|hit| (hit.row, hit.value)).collect::<Vec<_>>(), [(0, 0.0), (2, 5.0)]);
-    let foreign = [Blob { kind: "other".to_owned(), data: blobs[0].data.clone() }];
-    assert_eq!(kind.open(&definition, &foreign, 3).err().map(|error| error.kind()), Some(ErrorKind::Corrupt));
+    assert_eq!(
+        hits.iter()
+            .map(|hit| (hit.row, hit.value))
+            .collect::<Vec<_>>(),
+        [(0, 0.0), (2, 5.0)]
+    );
+    let foreign = [Blob {
+        kind: "other".to_owned(),
+        data: blobs[0].data.clone(),
+    }];
+    assert_eq!(
+        kind.open(&definition, &foreign, 3)
+            .err()
+            .map(|error| error.kind()),
+        Some(ErrorKind::Corrupt)
+    );
     assert_eq!(blobs[0].kind, BLOB_KIND);
 }
 
 /// Two rows share a vector, one is NULL, one is zero, one is NaN; no value depends on a math library.
 fn golden_column() -> ArrayRef {
-    let vector = |row: u16| [f32::from(row * 7 % 11) - 5.0, f32::from(row * 5 % 13) - 6.0, f32::from(row % 4) + 0.5];
+    let vector = |row: u16| {
+        [
+            f32::from(row * 7 % 11) - 5.0,
+            f32::from(row * 5 % 13) - 6.0,
+            f32::from(row % 4) + 0.5,
+        ]
+    };
     let rows: Vec<Option<[f32; 3]>> = (0..24u16)
         .map(|row| match row {
             4 => None,
@@ -538,12 +869,20 @@ fn golden_column() -> ArrayRef {
             row => Some(vector(row)),
         })
         .collect();
-    column(rows.iter().map(|row| row.as_ref().map(|row| row.as_slice())))
+    column(
+        rows.iter()
+            .map(|row| row.as_ref().map(|row| row.as_slice())),
+    )
 }
 
 #[test]
 fn hnsw_golden_bytes_are_kept() {
-    let parameters = Parameters { metric: Metric::Cosine, m: 2, ef_construction: 16, dimension: Some(3) };
+    let parameters = Parameters {
+        metric: Metric::Cosine,
+        m: 2,
+        ef_construction: 16,
+        dimension: Some(3),
+    };
     let written = bytes_of(&[golden_column()], parameters, 1, Isa::best());
     let golden = include_str!("../../../tests/golden/hnsw-v1.hex");
     let hex: String = written.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -552,6 +891,9 @@ fn hnsw_golden_bytes_are_kept() {
     assert_eq!(index.valid_rows().len(), 23);
     assert_eq!(index.odd_rows().iter().collect::<Vec<_>>(), [5, 6]);
     let hits = index.search(&[-2.0, 4.0, 2.5], 24, 10, None).unwrap().hits;
-    assert_eq!(hits[..2].iter().map(|hit| hit.row).collect::<Vec<_>>(), [2, 20]);
+    assert_eq!(
+        hits[..2].iter().map(|hit| hit.row).collect::<Vec<_>>(),
+        [2, 20]
+    );
     assert!(hits[21..].iter().all(|hit| hit.value.is_nan()) && hits.len() == 23);
 }

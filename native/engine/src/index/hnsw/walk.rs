@@ -28,7 +28,9 @@ impl<'a> Graph<'a> {
     #[inline(always)]
     fn of(&self, node: u32) -> &'a [u32] {
         let start = node as usize * self.width;
-        self.neighbours.get(start..start + self.width).unwrap_or(&[])
+        self.neighbours
+            .get(start..start + self.width)
+            .unwrap_or(&[])
     }
 
     #[inline(always)]
@@ -112,7 +114,13 @@ impl Scratch {
 
     /// Scores the first `count` ids and hands each key to `take`.
     #[inline(always)]
-    fn score(&mut self, space: &Space<'_>, probe: &Probe<'_>, count: usize, mut take: impl FnMut(&mut Pool, &mut Pool, u64)) {
+    fn score(
+        &mut self,
+        space: &Space<'_>,
+        probe: &Probe<'_>,
+        count: usize,
+        mut take: impl FnMut(&mut Pool, &mut Pool, u64),
+    ) {
         let ids = self.ids.get(..count).unwrap_or(&[]);
         space.score(probe, ids, &mut self.scores);
         self.distance_count += ids.len() as u64;
@@ -122,7 +130,13 @@ impl Scratch {
     }
 
     /// The nearest entries into the pool; for a filtered walk the nearest passing ones too.
-    fn seed(&mut self, space: &Space<'_>, probe: &Probe<'_>, entries: &[u32], passes: Option<&dyn Fn(u32) -> bool>) {
+    fn seed(
+        &mut self,
+        space: &Space<'_>,
+        probe: &Probe<'_>,
+        entries: &[u32],
+        passes: Option<&dyn Fn(u32) -> bool>,
+    ) {
         let mut nearest = Pool::default();
         let mut passing = Pool::default();
         nearest.reset(SEEDS);
@@ -150,12 +164,23 @@ impl Scratch {
 }
 
 /// Leaves the `ef` nearest nodes found in `scratch.pool`.
-pub(super) fn walk(space: &Space<'_>, graph: &Graph<'_>, probe: &Probe<'_>, ef: usize, scratch: &mut Scratch) {
+pub(super) fn walk(
+    space: &Space<'_>,
+    graph: &Graph<'_>,
+    probe: &Probe<'_>,
+    ef: usize,
+    scratch: &mut Scratch,
+) {
     scratch.begin();
     scratch.pool.reset(ef);
     scratch.seed(space, probe, graph.entries, None);
     while let Some(node) = scratch.pool.pop() {
-        let count = gather_unvisited(graph.of(node_of(node)), &mut scratch.visited, scratch.epoch, &mut scratch.ids);
+        let count = gather_unvisited(
+            graph.of(node_of(node)),
+            &mut scratch.visited,
+            scratch.epoch,
+            &mut scratch.ids,
+        );
         if let Some(next) = scratch.pool.peek() {
             graph.prefetch(next);
         }
@@ -187,7 +212,12 @@ pub(super) fn walk_filtered(
             break;
         }
         scratch.expand(node_of(nearest));
-        let count = gather_unvisited(graph.of(node_of(nearest)), &mut scratch.visited, scratch.epoch, &mut scratch.ids);
+        let count = gather_unvisited(
+            graph.of(node_of(nearest)),
+            &mut scratch.visited,
+            scratch.epoch,
+            &mut scratch.ids,
+        );
         if let Some(next) = scratch.pool.peek() {
             graph.prefetch(next);
         }
@@ -198,7 +228,12 @@ pub(super) fn walk_filtered(
             }
         });
     }
-    let hole = scratch.pool.is_full() && scratch.results.keys().get(HOLE - 1).is_none_or(|key| *key > scratch.pool.bound());
+    let hole = scratch.pool.is_full()
+        && scratch
+            .results
+            .keys()
+            .get(HOLE - 1)
+            .is_none_or(|key| *key > scratch.pool.bound());
     if !hole {
         expand_results(space, graph, probe, passes, scratch);
     }
@@ -206,7 +241,13 @@ pub(super) fn walk_filtered(
 }
 
 /// Passing nodes that were kept but never expanded grow among passing nodes, two hops far where few pass.
-fn expand_results(space: &Space<'_>, graph: &Graph<'_>, probe: &Probe<'_>, passes: &dyn Fn(u32) -> bool, scratch: &mut Scratch) {
+fn expand_results(
+    space: &Space<'_>,
+    graph: &Graph<'_>,
+    probe: &Probe<'_>,
+    passes: &dyn Fn(u32) -> bool,
+    scratch: &mut Scratch,
+) {
     let mut at = 0;
     while let Some(node) = scratch.results.keys().get(at).map(|key| node_of(*key)) {
         if !scratch.expand(node) {
@@ -238,7 +279,13 @@ fn expand_results(space: &Space<'_>, graph: &Graph<'_>, probe: &Probe<'_>, passe
 }
 
 /// Leaves the `limit` nearest of `nodes` in `scratch.results`; a node that comes twice counts once.
-pub(super) fn scan(space: &Space<'_>, nodes: impl Iterator<Item = u32>, probe: &Probe<'_>, limit: usize, scratch: &mut Scratch) {
+pub(super) fn scan(
+    space: &Space<'_>,
+    nodes: impl Iterator<Item = u32>,
+    probe: &Probe<'_>,
+    limit: usize,
+    scratch: &mut Scratch,
+) {
     scratch.begin();
     scratch.results.reset(limit);
     let mut count = 0;
