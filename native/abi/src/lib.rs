@@ -4,6 +4,17 @@
 //!
 //! The library is built as `libbenostreamdb_abi.so` and shipped as `libbenostreamdb.so` (its SONAME):
 //! `cargo build --profile dist -p benostreamdb-abi`, then copy it under that name.
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        clippy::indexing_slicing,
+        reason = "tests work on small numbers"
+    )
+)]
 
 mod capi;
 mod decode;

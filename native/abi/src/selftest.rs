@@ -37,6 +37,7 @@ pub(crate) unsafe fn run(
         // SAFETY: by contract of this function.
         Some(Test::Render(_)) => render(&unsafe { import::batch(in_array, in_schema)? }),
         Some(Test::Fail(failure)) => Err(fail(failure)),
+        #[allow(clippy::panic, reason = "the guard is what is tested")]
         Some(Test::Panic(text)) => std::panic::panic_any(text),
         None => Err(Error::invalid_input("the self test names no test")),
     }

@@ -1,4 +1,15 @@
 //! A C program compiled against the committed header opens a table, writes, scans and handles errors.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests say what they expect by panicking, on small numbers"
+)]
 
 use std::env;
 use std::path::{Path, PathBuf};

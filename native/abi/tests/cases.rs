@@ -1,5 +1,16 @@
 //! Every type crosses in both directions: a batch there and back is equal, and the native side sees the
 //! values that the file says. The Java tests replay the same file.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests say what they expect by panicking, on small numbers"
+)]
 
 mod support;
 

@@ -1,4 +1,15 @@
 //! The committed header is what the source says. `BSDB_UPDATE=1 cargo test --test header` writes it anew.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests say what they expect by panicking, on small numbers"
+)]
 
 use std::path::Path;
 

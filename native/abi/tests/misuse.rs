@@ -1,5 +1,16 @@
 //! Whatever a caller does wrong is an ordinary error of the right kind that names the thing: null
 //! pointers, garbage bytes, stale and foreign handles, double close, panics, NULs in texts.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests say what they expect by panicking, on small numbers"
+)]
 
 mod support;
 
@@ -188,7 +199,7 @@ fn null_addresses_are_errors() {
 #[test]
 fn garbage_bytes_are_errors() {
     let session = open_session();
-    let mut garbage = vec![0xff_u8; 64];
+    let mut garbage = [0xff_u8; 64];
     for round in 0..200_u8 {
         for (i, byte) in garbage.iter_mut().enumerate() {
             *byte = byte

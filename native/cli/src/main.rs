@@ -1,5 +1,16 @@
 //! The command line of BenoStreamDB: SQL, descriptions, indexes and snapshots of tables. Results go to standard
 //! output, errors to standard error. Exit codes: 0 done, 1 an error, 2 wrong usage.
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        clippy::indexing_slicing,
+        reason = "tests work on small numbers"
+    )
+)]
 
 mod arguments;
 mod command;

@@ -1,5 +1,15 @@
 //! The command line as users run it: output, exit codes, and what stands where.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests say what they expect by panicking, on small numbers"
+)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

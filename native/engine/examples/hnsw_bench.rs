@@ -2,6 +2,17 @@
 //! commands on standard input, so that both sides are measured in one run, turn by turn.
 //! `hnsw_bench BASE QUERIES TRUTH DIMENSION PARAMETERS THREADS`, then lines `search EF K`.
 //! Each answer is one JSON line. TRUTH holds u32 row ids, 100 a query.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a benchmark stops at the first surprise"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;

@@ -1,6 +1,17 @@
 //! BenoStreamDB: an index-overlay engine for Apache Iceberg tables. This crate is the whole database; the
 //! outer crates (ABI, command line, servers) are thin surfaces over what is re-exported here.
 //! Module dependencies point down only; see `docs/ARCHITECTURE.md`.
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        clippy::indexing_slicing,
+        reason = "tests work on small numbers"
+    )
+)]
 
 pub mod catalog;
 mod clock;

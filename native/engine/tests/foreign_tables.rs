@@ -3,10 +3,15 @@
 //! them this test says so and passes. Refused as Corrupt are ids above 64 bits and files whose size in the
 //! manifest is wrong; as PermissionDenied a file outside its table.
 #![allow(
-    clippy::unwrap_used,
-    clippy::panic,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    clippy::expect_used,
     clippy::indexing_slicing,
-    reason = "a test"
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests say what they expect by panicking, on small numbers"
 )]
 
 use std::collections::BTreeMap;

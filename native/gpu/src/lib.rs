@@ -2,6 +2,17 @@
 //! Every kernel gives the same bits on every instruction set: sums run over 16 lanes in a fixed order
 //! with fused multiply-add, and the exact `f64` distances use 8 lanes without fusing.
 //! All `unsafe` of the vector index lives here, each block with its reason.
+#![cfg_attr(
+    test,
+    allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        clippy::indexing_slicing,
+        reason = "tests work on small numbers"
+    )
+)]
 
 mod aligned;
 mod exact;

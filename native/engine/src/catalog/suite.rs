@@ -155,7 +155,7 @@ async fn check_namespaces(catalog: &dyn Catalog) {
     );
     assert_eq!(
         catalog.list_namespaces(&sales).await.unwrap(),
-        [deep.clone()]
+        std::slice::from_ref(&deep)
     );
     assert_eq!(
         catalog.drop_namespace(&sales).await.unwrap_err().kind(),

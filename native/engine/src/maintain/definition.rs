@@ -75,12 +75,12 @@ impl Table {
         }
         let fields = self.index_fields(&columns)?;
         let mut parameters = request.parameters.clone();
-        if let ("hnsw", [column]) = (kind.name(), request.columns.as_slice()) {
-            if let Some(dimension) = self.dimension(column)? {
-                parameters
-                    .entry("dimension".to_string())
-                    .or_insert_with(|| dimension.to_string());
-            }
+        if let ("hnsw", [column]) = (kind.name(), request.columns.as_slice())
+            && let Some(dimension) = self.dimension(column)?
+        {
+            parameters
+                .entry("dimension".to_string())
+                .or_insert_with(|| dimension.to_string());
         }
         let parameters = kind.resolve(&fields, &parameters)?;
         let name = request
@@ -116,10 +116,10 @@ impl Table {
     /// Defines an index and builds it for every file of the snapshot. Errors: AlreadyExists unless the request allows it.
     pub async fn create_index(&self, request: &IndexRequest) -> Result<IndexDefinition> {
         let definition = self.resolve_index(request)?;
-        if request.if_not_exists {
-            if let Some(entry) = self.overlay().manifest().await?.index(&definition.name) {
-                return Ok(entry.definition.clone());
-            }
+        if request.if_not_exists
+            && let Some(entry) = self.overlay().manifest().await?.index(&definition.name)
+        {
+            return Ok(entry.definition.clone());
         }
         self.define_index(&definition).await?;
         self.refresh_index(Some(&definition.name)).await?;

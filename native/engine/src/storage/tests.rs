@@ -294,7 +294,10 @@ async fn directories_are_made_and_removed_only_when_empty() {
             store.directory_exists(&a).await.unwrap() && store.directory_exists(&b).await.unwrap()
         );
         assert!(store.list(&root).await.unwrap().is_empty());
-        assert_eq!(store.children(&a).await.unwrap().directories, [b.clone()]);
+        assert_eq!(
+            store.children(&a).await.unwrap().directories,
+            std::slice::from_ref(&b)
+        );
         assert_eq!(
             store.remove_directory(&a).await.unwrap_err().kind(),
             ErrorKind::InvalidInput

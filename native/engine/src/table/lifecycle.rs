@@ -35,12 +35,12 @@ impl Table {
                 .entry(dimension_property(&column))
                 .or_insert_with(|| dimension.to_string());
         }
-        if let Some(version) = properties.remove("format-version") {
-            if version != "2" {
-                return Err(Error::unsupported(format!(
-                    "creating tables of format version {version}"
-                )));
-            }
+        if let Some(version) = properties.remove("format-version")
+            && version != "2"
+        {
+            return Err(Error::unsupported(format!(
+                "creating tables of format version {version}"
+            )));
         }
         let location = environment.catalog().table_location(reference)?;
         let document = Document::create(&NewTable {

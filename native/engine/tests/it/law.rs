@@ -2,8 +2,6 @@
 //! partial, stale after deletes, foreign, truncated and bit-flipped, over seeded random predicates. Fresh cases
 //! assert that the index proposed rows, so the suite cannot pass by never using one.
 
-use std::collections::BTreeMap;
-
 use benostreamdb::iceberg::predicate::reserved;
 use benostreamdb::maintain::IndexRequest;
 use benostreamdb::table::SEQUENCE;

@@ -525,7 +525,9 @@ fn bitmap_definition_is_checked() {
     let int = field(DataType::Int32);
     let list = field(DataType::List(int.clone()));
     assert_eq!(
-        Bitmap.resolve(&[int.clone()], &BTreeMap::new()).unwrap(),
+        Bitmap
+            .resolve(std::slice::from_ref(&int), &BTreeMap::new())
+            .unwrap(),
         BTreeMap::new()
     );
     for fields in [vec![], vec![int.clone(), int.clone()], vec![list]] {

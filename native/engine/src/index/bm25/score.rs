@@ -3,6 +3,11 @@
 //! the average length is exact. A row's score is the sum over the query's terms in ascending order of the terms, so
 //! that both paths add in the same order and agree in every bit.
 
+#![allow(
+    clippy::cast_precision_loss,
+    reason = "counts of rows and words stay far below 2^53"
+)]
+
 use crate::error::{Error, Result};
 use crate::index::{TextQuery, TextStatistics};
 

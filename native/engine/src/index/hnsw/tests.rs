@@ -795,7 +795,7 @@ fn resolve_fills_in_defaults_and_refuses_what_is_unknown() {
         true,
     ));
     assert_eq!(
-        kind.resolve(&[fixed.clone()], &map(&[]))
+        kind.resolve(std::slice::from_ref(&fixed), &map(&[]))
             .unwrap()
             .get("dimension")
             .map(String::as_str),

@@ -17,11 +17,11 @@ use crate::error::Error;
 /// `left operator right` over integers of one type, if the operator can overflow.
 pub(crate) fn checked(operator: Operator, left: Expr, right: Expr) -> Option<Expr> {
     static ADD: LazyLock<Arc<ScalarUDF>> =
-        LazyLock::new(|| Checked::new("checked_add", Operator::Plus));
+        LazyLock::new(|| Checked::function("checked_add", Operator::Plus));
     static SUBTRACT: LazyLock<Arc<ScalarUDF>> =
-        LazyLock::new(|| Checked::new("checked_subtract", Operator::Minus));
+        LazyLock::new(|| Checked::function("checked_subtract", Operator::Minus));
     static MULTIPLY: LazyLock<Arc<ScalarUDF>> =
-        LazyLock::new(|| Checked::new("checked_multiply", Operator::Multiply));
+        LazyLock::new(|| Checked::function("checked_multiply", Operator::Multiply));
     let function = match operator {
         Operator::Plus => &ADD,
         Operator::Minus => &SUBTRACT,
@@ -39,7 +39,7 @@ struct Checked {
 }
 
 impl Checked {
-    fn new(name: &'static str, operator: Operator) -> Arc<ScalarUDF> {
+    fn function(name: &'static str, operator: Operator) -> Arc<ScalarUDF> {
         let signature = Signature::any(2, Volatility::Immutable);
         Arc::new(ScalarUDF::from(Checked {
             name,

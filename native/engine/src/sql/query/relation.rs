@@ -404,7 +404,7 @@ impl Search<'_> {
         };
         let parsed = parse_expression(&text).map_err(|error| error.with("filter", &text))?;
         let columns = self.provider.columns();
-        let schema = DFSchema::try_from_qualified_schema(self.function.name(), &columns)
+        let schema = DFSchema::try_from_qualified_schema(self.function.name(), columns)
             .map_err(super::explain_error)?;
         let predicate = context
             .sql_to_expr(parsed, &schema)
