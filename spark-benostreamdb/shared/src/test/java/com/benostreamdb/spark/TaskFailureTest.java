@@ -9,12 +9,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.nio.file.Path;
+import java.util.Collections;
 import java.util.List;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.api.java.UDF1;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.status.api.v1.ExecutorSummary;
 import org.junit.jupiter.api.Test;
+import scala.jdk.javaapi.CollectionConverters;
 
 class TaskFailureTest {
   /** A statement that writes 20,000 rows and fails after most of them. */
@@ -49,6 +52,22 @@ class TaskFailureTest {
   }
 
   @Test
+  void vector_of_another_dimension_than_declared_is_refused_whole() {
+    String table = newTable();
+    sql(
+        "CREATE TABLE bs.%s (e array<float>)"
+            + " TBLPROPERTIES ('benostream.vector.e.dimension' = '2')",
+        table);
+    sql("INSERT INTO bs.%s VALUES (array(1f, 2f)), (null)", table);
+    assertThatThrownBy(
+            () -> sql("INSERT INTO bs.%s VALUES (array(1f, 2f)), (array(1f, 2f, 3f))", table))
+        .hasStackTraceContaining("dimension");
+    assertThat(rows("SELECT count(*) FROM bs.%s", table)).containsExactly("[2]");
+    assertThatThrownBy(() -> rows("SELECT * FROM vector_search('bs.%s', 'e', array(1), 1)", table))
+        .hasMessageContaining("dimension");
+  }
+
+  @Test
   void task_that_is_tried_again_writes_its_rows_once() throws Exception {
     String table = table();
     spark()
@@ -75,7 +94,7 @@ class TaskFailureTest {
   }
 
   @Test
-  void cancelled_scan_and_write_stop_within_a_second() throws Exception {
+  void cancelled_build_scan_and_write_stop_within_a_second() throws Exception {
     String table = newTable();
     sql(
         "CREATE TABLE bs.%s AS SELECT id, array_repeat(cast(id AS float), 64) AS e"
@@ -88,18 +107,25 @@ class TaskFailureTest {
             functions.udf(
                 (UDF1<Long, Long>)
                     id -> {
-                      Thread.sleep(1);
+                      // Spark looks for a kill between batches: they must not take long.
+                      if (id % 64 == 0) {
+                        Thread.sleep(1);
+                      }
                       return id;
                     },
                 DataTypes.LongType));
+    String scans =
+        String.join(" UNION ALL ", Collections.nCopies(8, "SELECT id, e FROM bs." + table));
     for (String statement :
         new String[] {
-          "SELECT sum(slow(id)) FROM bs." + table,
-          "INSERT INTO bs." + table + " SELECT slow(id), e FROM bs." + table
+          "CALL bs.system.create_index('" + table + "', array('e'), 'hnsw')",
+          "SELECT sum(slow(id)) FROM (" + scans + ")",
+          "INSERT INTO bs." + table + " SELECT slow(id), e FROM (" + scans + ")"
         }) {
       assertThat(millisecondsToStop(statement)).as(statement).isLessThan(1500);
     }
     assertThat(rows("SELECT count(*) FROM bs.%s", table)).containsExactly("[200000]");
+    assertThat(rows("CALL bs.system.show_indexes('%s')", table)).isEmpty();
   }
 
   private static long millisecondsToStop(String statement) throws Exception {
@@ -114,16 +140,24 @@ class TaskFailureTest {
               }
             });
     runner.start();
-    while (spark().sparkContext().statusTracker().getActiveStageIds().length == 0) {
+    while (activeTasks() == 0) {
       Thread.sleep(10);
     }
     Thread.sleep(500);
     long start = System.nanoTime();
     spark().sparkContext().cancelJobGroup("cancelled");
     runner.join(20_000);
-    while (spark().sparkContext().statusTracker().getActiveStageIds().length > 0) {
+    while (activeTasks() > 0) {
       Thread.sleep(10);
     }
     return (System.nanoTime() - start) / 1_000_000;
+  }
+
+  /** A stage that was cancelled is over at once, its tasks are not. */
+  private static int activeTasks() {
+    return CollectionConverters.asJava(spark().sparkContext().statusStore().executorList(true))
+        .stream()
+        .mapToInt(ExecutorSummary::activeTasks)
+        .sum();
   }
 }
