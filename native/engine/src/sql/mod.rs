@@ -10,28 +10,35 @@ mod query;
 mod result;
 mod rule;
 mod scan;
+mod stack;
 mod write;
 
 pub use result::QueryResult;
+
+use std::sync::Arc;
 
 use crate::error::Result;
 use crate::table::Environment;
 use parse::{Explain, Statement};
 use query::{Planner, StatementTables, explain_error};
+use stack::await_deep;
 
 /// One parsed statement.
 #[derive(Clone, Debug)]
 pub struct SqlStatement {
-    statement: Statement,
+    statement: Arc<Statement>,
+    depth: usize,
 }
 
 /// Parses statements separated by `;`. Errors: InvalidInput for text that is no SQL, Unsupported for what this
 /// database does not do; then none of the statements is returned.
 pub fn parse_statements(text: &str) -> Result<Vec<SqlStatement>> {
-    Ok(parse::parse(text)?
-        .into_iter()
-        .map(|statement| SqlStatement { statement })
-        .collect())
+    let (statements, depth) = parse::parse(text)?;
+    let of = |statement| SqlStatement {
+        statement: Arc::new(statement),
+        depth,
+    };
+    Ok(statements.into_iter().map(of).collect())
 }
 
 /// Runs the statements of a text one after the other; the first error stops. Rows of queries are read lazily.
@@ -46,27 +53,36 @@ pub async fn execute(environment: &Environment, text: &str) -> Result<Vec<QueryR
 impl SqlStatement {
     /// Runs the statement. A change is published when this returns; rows of a query come as the result is read.
     pub async fn run(&self, environment: &Environment) -> Result<QueryResult> {
-        let tables = StatementTables::new(environment);
-        match &self.statement {
-            Statement::Query(query) => {
-                let planner = Planner::new(tables);
-                let plan = planner.plan_query(query.as_ref().clone()).await?;
-                planner.run(plan).await
-            }
-            Statement::Explain(explain) => run_explain(explain, tables).await,
-            Statement::CreateTable(create) => write::create_table(create, environment).await,
-            Statement::DropTable { table, if_exists } => {
-                write::drop_table(table, *if_exists, environment).await
-            }
-            Statement::Insert(insert) => write::insert(insert, tables).await,
-            Statement::Delete(delete) => write::delete(delete, tables).await,
-            Statement::Update(update) => write::update(update, tables).await,
-            Statement::Truncate { table } => write::truncate(table, tables).await,
-            Statement::CreateIndex(create) => command::create_index(create, &tables).await,
-            Statement::DropIndex(drop) => command::drop_index(drop, &tables).await,
-            Statement::ShowIndexes { table } => command::show_indexes(table, &tables).await,
-            Statement::Call(call) => command::call(call, &tables).await,
+        let (statement, environment) = (Arc::clone(&self.statement), environment.clone());
+        await_deep(
+            self.depth,
+            async move { run(&statement, &environment).await },
+        )
+        .await
+    }
+}
+
+async fn run(statement: &Statement, environment: &Environment) -> Result<QueryResult> {
+    let tables = StatementTables::new(environment);
+    match statement {
+        Statement::Query(query) => {
+            let planner = Planner::new(tables);
+            let plan = planner.plan_query(query.as_ref().clone()).await?;
+            planner.run(plan).await
         }
+        Statement::Explain(explain) => run_explain(explain, tables).await,
+        Statement::CreateTable(create) => write::create_table(create, environment).await,
+        Statement::DropTable { table, if_exists } => {
+            write::drop_table(table, *if_exists, environment).await
+        }
+        Statement::Insert(insert) => write::insert(insert, tables).await,
+        Statement::Delete(delete) => write::delete(delete, tables).await,
+        Statement::Update(update) => write::update(update, tables).await,
+        Statement::Truncate { table } => write::truncate(table, tables).await,
+        Statement::CreateIndex(create) => command::create_index(create, &tables).await,
+        Statement::DropIndex(drop) => command::drop_index(drop, &tables).await,
+        Statement::ShowIndexes { table } => command::show_indexes(table, &tables).await,
+        Statement::Call(call) => command::call(call, &tables).await,
     }
 }
 

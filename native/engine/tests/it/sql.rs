@@ -579,3 +579,43 @@ async fn a_dropped_query_stops_within_a_second() {
         );
     }
 }
+
+#[tokio::test]
+async fn deep_statements_run_up_to_the_limit_and_are_refused_beyond() {
+    let session = memory();
+    rows(
+        &session,
+        "CREATE TABLE t (k bigint, s text); INSERT INTO t VALUES (3, 'x')",
+    )
+    .await;
+    let chain = |n: usize| vec!["k = 1"; n].join(" OR ");
+    let count = |filter: &str| format!("SELECT count(*) FROM t WHERE {filter}");
+    assert_eq!(line(&session, &count(&chain(330))).await, "0");
+    assert_eq!(
+        line(&session, &count(&format!("{} OR s LIKE '%x'", chain(450)))).await,
+        "1"
+    );
+    let sum = vec!["k"; 900].join(" + ");
+    assert_eq!(
+        line(&session, &format!("SELECT {sum} FROM t")).await,
+        "2700"
+    );
+    let union = vec!["SELECT k FROM t"; 150].join(" UNION ALL ");
+    assert_eq!(
+        line(&session, &format!("SELECT sum(k) FROM ({union}) u")).await,
+        "450"
+    );
+    let list = vec!["3"; 5000].join(", ");
+    assert_eq!(line(&session, &count(&format!("k IN ({list})"))).await, "1");
+    assert_eq!(
+        line(&session, &format!("DELETE FROM t WHERE {}", chain(330))).await,
+        "0"
+    );
+    for deep in [
+        chain(5000),
+        vec!["k"; 5000].join(" + ") + " = 1",
+        format!("{}k = 1{}", "(".repeat(300), ")".repeat(300)),
+    ] {
+        fails(&session, &count(&deep), ErrorKind::InvalidInput).await;
+    }
+}

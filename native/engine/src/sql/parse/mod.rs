@@ -19,6 +19,7 @@ use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
+use super::stack::run_deep;
 use crate::error::{Error, Result};
 use dialect::BenoDialect;
 
@@ -28,10 +29,17 @@ const TEXT_BYTES_MAX: usize = 64 << 20;
 /// How deep the parser may recurse.
 const RECURSION_MAX: usize = 100;
 
-/// Parses statements separated by `;`. Nothing is returned unless all of them parse.
-pub(crate) fn parse(text: &str) -> Result<Vec<Statement>> {
+/// Parses statements separated by `;`; gives the depth of the deepest too. Nothing is returned unless all of them
+/// parse.
+pub(crate) fn parse(text: &str) -> Result<(Vec<Statement>, usize)> {
+    let (tokens, depth) = tokenize(text)?;
+    let statements = run_deep(depth, || parse_statements(tokens))?;
+    Ok((statements, depth))
+}
+
+fn parse_statements(tokens: Vec<TokenWithSpan>) -> Result<Vec<Statement>> {
     let dialect = BenoDialect;
-    let mut parser = parser(&dialect, text)?;
+    let mut parser = parser(&dialect, tokens);
     let mut statements = Vec::new();
     loop {
         while parser.consume_token(&Token::SemiColon) {}
@@ -49,7 +57,8 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Statement>> {
 /// Parses one expression, such as the `filter` of a search.
 pub(crate) fn parse_expression(text: &str) -> Result<ast::Expr> {
     let dialect = BenoDialect;
-    let mut parser = parser(&dialect, text)?;
+    let (tokens, _) = tokenize(text)?;
+    let mut parser = parser(&dialect, tokens);
     let mut expression = parser.parse_expr().map_err(syntax)?;
     let next = parser.peek_token();
     if next.token != Token::EOF {
@@ -59,20 +68,24 @@ pub(crate) fn parse_expression(text: &str) -> Result<ast::Expr> {
     Ok(expression)
 }
 
-fn parser<'a>(dialect: &'a BenoDialect, text: &str) -> Result<Parser<'a>> {
+/// The tokens of a text and how deep the tree over them can be.
+fn tokenize(text: &str) -> Result<(Vec<TokenWithSpan>, usize)> {
     if text.len() > TEXT_BYTES_MAX {
         return Err(Error::resource_exhausted(format!(
             "sql text of {} bytes, at most {TEXT_BYTES_MAX}",
             text.len()
         )));
     }
-    let tokens = Tokenizer::new(dialect, text)
+    let tokens = Tokenizer::new(&BenoDialect, text)
         .tokenize_with_location()
         .map_err(|error| syntax(error.into()))?;
-    let tokens = tokens::prepare(tokens)?;
-    Ok(Parser::new(dialect)
+    tokens::prepare(tokens)
+}
+
+fn parser(dialect: &BenoDialect, tokens: Vec<TokenWithSpan>) -> Parser<'_> {
+    Parser::new(dialect)
         .with_recursion_limit(RECURSION_MAX)
-        .with_tokens_with_locations(tokens))
+        .with_tokens_with_locations(tokens)
 }
 
 fn syntax(error: ParserError) -> Error {

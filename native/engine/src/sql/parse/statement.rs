@@ -267,6 +267,12 @@ fn create_table(create: ast::CreateTable) -> Result<Statement> {
         "PARTITION BY in CREATE TABLE",
     )?;
     absent(!create.constraints.is_empty(), "a table constraint")?;
+    let plain = create.location.is_none()
+        && create
+            .hive_formats
+            .as_ref()
+            .is_none_or(|formats| *formats == ast::HiveFormat::default());
+    absent(!plain, "LOCATION or a file format in CREATE TABLE")?;
     let known = CreateTableBuilder::new(create.name.clone())
         .if_not_exists(create.if_not_exists)
         .columns(create.columns.clone())

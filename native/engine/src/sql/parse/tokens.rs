@@ -10,15 +10,18 @@ use crate::error::{Error, Result};
 /// The deepest chain of operators, counted over all enclosing parentheses.
 const DEPTH_MAX: usize = 1_000;
 
+/// The longest string that cannot nest deeply.
+const FILTER_BYTES_SHALLOW: usize = 80;
+
 /// pgvector's operators that PostgreSQL's tokenizer reads as one custom token.
 const VECTOR_OPERATORS: [&str; 6] = ["<->", "<=>", "<#>", "<+>", "<~>", "<%>"];
 
-/// Rewrites and checks the tokens of a text; whitespace and comments are dropped.
-pub(super) fn prepare(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
+/// Rewrites and checks the tokens of a text and measures its depth; whitespace and comments are dropped.
+pub(super) fn prepare(tokens: Vec<TokenWithSpan>) -> Result<(Vec<TokenWithSpan>, usize)> {
     let joined = join_operators(tokens);
     refuse_clauses(&joined)?;
-    check_depth(&joined)?;
-    Ok(joined)
+    let depth = check_depth(&joined)?;
+    Ok((joined, depth))
 }
 
 fn join_operators(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
@@ -106,9 +109,10 @@ fn refuse_clauses(tokens: &[TokenWithSpan]) -> Result<()> {
 }
 
 /// Counts operators per level of parentheses (and of CASE); a comma starts a new expression.
-fn check_depth(tokens: &[TokenWithSpan]) -> Result<()> {
+fn check_depth(tokens: &[TokenWithSpan]) -> Result<usize> {
     let mut levels: Vec<Level> = vec![Level::default()];
     let mut depth = 0usize;
+    let mut deepest = 0usize;
     for token in tokens {
         let word = keyword(Some(token));
         match &token.token {
@@ -128,6 +132,7 @@ fn check_depth(tokens: &[TokenWithSpan]) -> Result<()> {
                 word if deepens(word) => deepen(&mut levels, &mut depth),
                 _ => {}
             },
+            Token::SingleQuotedString(text) if may_be_filter(text) => deepest = DEPTH_MAX,
             Token::Number(..)
             | Token::SingleQuotedString(_)
             | Token::DollarQuotedString(_)
@@ -141,6 +146,7 @@ fn check_depth(tokens: &[TokenWithSpan]) -> Result<()> {
             | Token::EOF => {}
             _ => deepen(&mut levels, &mut depth),
         }
+        deepest = deepest.max(depth);
         if depth > DEPTH_MAX {
             let at = token.span.start;
             return Err(Error::invalid_input(format!(
@@ -148,7 +154,12 @@ fn check_depth(tokens: &[TokenWithSpan]) -> Result<()> {
             )));
         }
     }
-    Ok(())
+    Ok(deepest)
+}
+
+/// Whether a string may hold an expression that nests deeply: the filter of a search. Vectors do not.
+fn may_be_filter(text: &str) -> bool {
+    text.len() > FILTER_BYTES_SHALLOW && !text.starts_with('[')
 }
 
 #[derive(Default)]

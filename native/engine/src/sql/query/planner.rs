@@ -22,7 +22,7 @@ use super::table::{CATALOG_NAME, StatementTables};
 use crate::error::Result;
 use crate::sql::function;
 use crate::sql::result::QueryResult;
-use crate::sql::rule::{NearestRule, PostgresSemantics};
+use crate::sql::rule::{NearestRule, NumericPromotion, PostgresSemantics};
 
 /// The memory that one query may hold; sorts and aggregations spill to disk before they reach it.
 const QUERY_MEMORY_BYTES: usize = 4 << 30;
@@ -49,6 +49,7 @@ pub(super) fn template() -> &'static SessionState {
         // Splits are spread over partitions by the scan, and a round robin would lose "best first".
         options.optimizer.enable_round_robin_repartition = false;
         let mut analyzer_rules = Analyzer::new().rules;
+        analyzer_rules.insert(0, Arc::new(NumericPromotion));
         analyzer_rules.push(Arc::new(PostgresSemantics));
         let mut optimizer_rules = Optimizer::new().rules;
         optimizer_rules.push(Arc::new(NearestRule));
@@ -78,34 +79,41 @@ impl Planner {
     /// A planner over the tables of a statement.
     pub(crate) fn new(tables: StatementTables) -> Planner {
         let mut state = template().clone();
-        state.register_catalog_list(Arc::new(tables.clone()));
+        state.mark_start_execution();
         Planner { state, tables }
     }
 
-    /// Plans a query. Errors: InvalidInput, NotFound, Unsupported, each naming the thing.
+    /// Plans a query; the plan's columns have their final types. Errors: InvalidInput, NotFound, Unsupported, each
+    /// naming the thing.
     pub(crate) async fn plan_query(&self, query: ast::Query) -> Result<LogicalPlan> {
         let relations = SearchRelations::load(&self.tables, &query).await?;
         let mut state = self.state.clone();
+        let tables = self.tables.clone().with_functions(relations.functions());
+        state.register_catalog_list(Arc::new(tables));
         state
             .register_relation_planner(Arc::new(relations))
             .map_err(explain_error)?;
-        let statement =
-            PlannerStatement::Statement(Box::new(ast::Statement::Query(Box::new(query))));
+        let query = ast::Statement::Query(Box::new(query));
+        let statement = PlannerStatement::Statement(Box::new(query));
         let plan = state
             .statement_to_plan(statement)
             .await
             .map_err(explain_error)?;
-        Ok(plan)
+        let options = Arc::clone(state.config_options());
+        let analyzed = state
+            .analyzer()
+            .execute_and_check(plan, &options, |_, _| {});
+        analyzed.map_err(explain_error)
     }
 
     /// Starts a plan; its rows come as they are asked for.
     pub(crate) async fn run(&self, plan: LogicalPlan) -> Result<QueryResult> {
-        let schema = Arc::new(plan.schema().as_arrow().clone());
         let physical = self
             .state
             .create_physical_plan(&plan)
             .await
             .map_err(explain_error)?;
+        let schema = physical.schema();
         let stream = execute_stream(physical, self.task_context()).map_err(explain_error)?;
         let batches = stream.map(|batch| batch.map_err(explain_error)).boxed();
         Ok(QueryResult::rows(schema, batches))

@@ -1,7 +1,7 @@
 //! The table functions `vector_search` and `bm25_search`: their arguments, checks and plans. The tables they name
 //! are loaded before planning, which cannot wait for anything.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::StatementTables;
 use crate::error::{Error, Result};
 use crate::iceberg::predicate::Predicate;
 use crate::sql::function::{DistanceKind, TO_VECTOR, distance, parse_vector, vector_literal};
-use crate::sql::parse::{Arguments, BoundArguments, parse_expression};
+use crate::sql::parse::{Arguments, BoundArguments, name_parts, parse_expression};
 use crate::sql::scan::{TableScanProvider, conjuncts_of, row_id};
 use crate::table::{
     MAX_K, Metric, NullDistance, SearchMode, SearchRequest, Table, TextSearch, VectorSearch,
@@ -80,6 +80,7 @@ impl Function {
 /// The searches of one query, their tables loaded.
 pub(super) struct SearchRelations {
     tables: BTreeMap<Vec<String>, (Table, TableScanProvider)>,
+    functions: BTreeSet<String>,
 }
 
 impl fmt::Debug for SearchRelations {
@@ -89,6 +90,11 @@ impl fmt::Debug for SearchRelations {
 }
 
 impl SearchRelations {
+    /// The names of all table functions that the query calls, ours or the planner's.
+    pub(super) fn functions(&self) -> BTreeSet<String> {
+        self.functions.clone()
+    }
+
     /// Loads the tables that the searches in `query` name.
     pub(super) async fn load(
         tables: &StatementTables,
@@ -104,26 +110,36 @@ impl SearchRelations {
             let provider = TableScanProvider::new(&table).await?;
             loaded.insert(parts, (table, provider));
         }
-        Ok(SearchRelations { tables: loaded })
+        Ok(SearchRelations {
+            tables: loaded,
+            functions: named.functions,
+        })
     }
 }
 
 #[derive(Default)]
 struct NamedTables {
     tables: Vec<Vec<String>>,
+    functions: BTreeSet<String>,
 }
 
 impl Visitor for NamedTables {
     type Break = Error;
 
     fn pre_visit_table_factor(&mut self, relation: &TableFactor) -> ControlFlow<Error> {
-        if let TableFactor::Table {
+        let TableFactor::Table {
             name,
             args: Some(arguments),
             ..
         } = relation
-            && let Some(function) = Function::of(name)
-        {
+        else {
+            return ControlFlow::Continue(());
+        };
+        match name_parts(name).as_deref() {
+            Ok([single]) => self.functions.insert(single.clone()),
+            _ => false,
+        };
+        if let Some(function) = Function::of(name) {
             match function
                 .bind(&arguments.args)
                 .and_then(|bound| table_argument(&bound))
@@ -139,7 +155,7 @@ impl Visitor for NamedTables {
 /// The table a search names: a location, or a name whose parts are separated by dots.
 pub(crate) fn table_argument(arguments: &BoundArguments) -> Result<Vec<String>> {
     if let ast::Expr::CompoundIdentifier(parts) = arguments.required("table")? {
-        return crate::sql::parse::name_parts(&ObjectName::from(parts.clone()));
+        return name_parts(&ObjectName::from(parts.clone()));
     }
     let text = arguments.required_text("table")?;
     if text.contains('/') {

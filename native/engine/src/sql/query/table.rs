@@ -1,6 +1,7 @@
 //! The tables of one statement. Each is loaded once and so pinned to one snapshot (law L9), by whatever name or
 //! location the statement spells it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -49,6 +50,8 @@ pub(crate) struct StatementTables {
     environment: Environment,
     loaded: Arc<Mutex<Vec<(TableRef, Table)>>>,
     target: Option<Table>,
+    /// Names of table functions, which the planner looks up as if they were tables.
+    functions: Arc<BTreeSet<String>>,
 }
 
 impl fmt::Debug for StatementTables {
@@ -64,12 +67,19 @@ impl StatementTables {
             environment: environment.clone(),
             loaded: Arc::default(),
             target: None,
+            functions: Arc::default(),
         }
     }
 
     /// Declares the target of a row-level statement.
     pub(crate) fn with_target(mut self, target: Table) -> StatementTables {
         self.target = Some(target);
+        self
+    }
+
+    /// Declares the table functions that a query calls.
+    pub(super) fn with_functions(mut self, functions: BTreeSet<String>) -> StatementTables {
+        self.functions = Arc::new(functions);
         self
     }
 
@@ -180,6 +190,11 @@ impl SchemaProvider for Namespace {
             prefix => prefix.to_vec(),
         };
         parts.push(name.to_string());
+        if let [name] = parts.as_slice()
+            && self.tables.functions.contains(name)
+        {
+            return Ok(None);
+        }
         Ok(Some(self.tables.provider(&parts).await?))
     }
 

@@ -135,11 +135,7 @@ fn nearest_scan(
     k: usize,
     nulls: NullDistance,
 ) -> Result<Option<TableScan>> {
-    let key = match key {
-        Expr::ScalarFunction(call) if is_canonical(key) => call.args.first(),
-        other => Some(other),
-    };
-    let Some((kind, Expr::Column(column), query)) = key.and_then(distance_call) else {
+    let Some((kind, Expr::Column(column), query)) = distance_call(bare(key)) else {
         return Ok(None);
     };
     let (Some(metric), Some(query)) = (kind.metric(), scalar_vector(query)?) else {
@@ -159,4 +155,13 @@ fn nearest_scan(
         source: provider_as_source(Arc::new(nearest)),
         ..scan.clone()
     }))
+}
+
+/// The key without aliases and without the wrapper that makes floats comparable.
+fn bare(key: &Expr) -> &Expr {
+    match key {
+        Expr::Alias(alias) => bare(&alias.expr),
+        Expr::ScalarFunction(call) if is_canonical(key) => call.args.first().map_or(key, bare),
+        other => other,
+    }
 }

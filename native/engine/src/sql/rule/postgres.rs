@@ -33,43 +33,86 @@ impl AnalyzerRule for PostgresSemantics {
 
 type OutputName = (Option<TableReference>, String);
 
-fn analyze_node(node: LogicalPlan) -> Result<LogicalPlan> {
+/// The columns that the expressions of a node may name.
+fn input_schema(node: &LogicalPlan) -> Result<DFSchema> {
     let mut schema = DFSchema::empty();
     for input in node.inputs() {
         schema.merge(input.schema());
     }
-    if let LogicalPlan::TableScan(scan) = &node {
+    if let LogicalPlan::TableScan(scan) = node {
         schema.merge(&DFSchema::try_from_qualified_schema(
             scan.table_name.clone(),
             &scan.source.schema(),
         )?);
     }
+    Ok(schema)
+}
+
+/// Rewrites the expressions of a node; output columns keep their names.
+pub(super) fn rewrite_expressions(
+    node: LogicalPlan,
+    rewrite: impl Fn(Expr, &DFSchema) -> Result<Transformed<Expr>>,
+) -> Result<Transformed<LogicalPlan>> {
+    let schema = input_schema(&node)?;
     let names: Vec<OutputName> = node
         .schema()
         .iter()
         .map(|(qualifier, field)| (qualifier.cloned(), field.name().clone()))
         .collect();
-    let node = node
-        .map_expressions(|expression| rewrite(expression, &schema))?
-        .data;
+    let rewritten = node.map_expressions(|expression| rewrite(expression, &schema))?;
+    if !rewritten.transformed {
+        return Ok(rewritten);
+    }
+    Ok(Transformed::yes(restore_names(rewritten.data, &names)?))
+}
+
+fn restore_names(node: LogicalPlan, names: &[OutputName]) -> Result<LogicalPlan> {
+    let last = |count: usize| {
+        let skipped = names.len().saturating_sub(count);
+        names.get(skipped..).unwrap_or_default()
+    };
     match node {
         LogicalPlan::Projection(projection) => {
-            let expressions = restore_all(projection.expr, &names);
-            Ok(LogicalPlan::Projection(Projection::try_new(
-                expressions,
-                projection.input,
+            let expressions = restore_all(projection.expr, names);
+            let projection = Projection::try_new(expressions, projection.input)?;
+            Ok(LogicalPlan::Projection(projection))
+        }
+        LogicalPlan::Aggregate(Aggregate {
+            input,
+            group_expr,
+            aggr_expr,
+            ..
+        }) => {
+            let keys = if has_grouping_sets(&group_expr) {
+                group_expr
+            } else {
+                restore_all(group_expr, names)
+            };
+            let count = aggr_expr.len();
+            let aggregates = restore_all(aggr_expr, last(count));
+            Ok(LogicalPlan::Aggregate(Aggregate::try_new(
+                input, keys, aggregates,
             )?))
         }
-        LogicalPlan::Aggregate(aggregate) => analyze_aggregate(aggregate, &names),
-        LogicalPlan::Window(window) => {
-            let skipped = names.len().saturating_sub(window.window_expr.len());
-            let expressions =
-                restore_all(window.window_expr, names.get(skipped..).unwrap_or_default());
-            Ok(LogicalPlan::Window(Window::try_new(
-                expressions,
-                window.input,
-            )?))
+        LogicalPlan::Window(Window {
+            input, window_expr, ..
+        }) => {
+            let count = window_expr.len();
+            let windows = restore_all(window_expr, last(count));
+            Ok(LogicalPlan::Window(Window::try_new(windows, input)?))
         }
+        other => Ok(other),
+    }
+}
+
+fn has_grouping_sets(keys: &[Expr]) -> bool {
+    keys.iter().any(|key| matches!(key, Expr::GroupingSet(_)))
+}
+
+fn analyze_node(node: LogicalPlan) -> Result<LogicalPlan> {
+    let schema = input_schema(&node)?;
+    match rewrite_expressions(node, rewrite)?.data {
+        LogicalPlan::Aggregate(aggregate) => analyze_aggregate(aggregate),
         LogicalPlan::Distinct(Distinct::All(input)) => Ok(LogicalPlan::Distinct(Distinct::All(
             canonical_columns(input)?,
         ))),
@@ -80,44 +123,28 @@ fn analyze_node(node: LogicalPlan) -> Result<LogicalPlan> {
                 .map(|key| float_key(key, &schema))
                 .collect();
             let sort = on.sort_expr.map(|keys| sort_keys(keys, &schema));
-            Ok(LogicalPlan::Distinct(Distinct::On(DistinctOn::try_new(
-                keys,
-                on.select_expr,
-                sort,
-                on.input,
-            )?)))
+            let on = DistinctOn::try_new(keys, on.select_expr, sort, on.input)?;
+            Ok(LogicalPlan::Distinct(Distinct::On(on)))
         }
-        LogicalPlan::Sort(Sort { expr, input, fetch }) => Ok(LogicalPlan::Sort(Sort {
-            expr: sort_keys(expr, &schema),
-            input,
-            fetch,
-        })),
+        LogicalPlan::Sort(Sort { expr, input, fetch }) => {
+            let expr = sort_keys(expr, &schema);
+            Ok(LogicalPlan::Sort(Sort { expr, input, fetch }))
+        }
         LogicalPlan::Join(join) => Ok(LogicalPlan::Join(analyze_join(join))),
         other => Ok(other),
     }
 }
 
 fn analyze_join(mut join: Join) -> Join {
-    let (left, right) = (
-        Arc::clone(join.left.schema()),
-        Arc::clone(join.right.schema()),
-    );
+    let left = Arc::clone(join.left.schema());
+    let right = Arc::clone(join.right.schema());
     let key = |(l, r)| (float_key(l, left.as_ref()), float_key(r, right.as_ref()));
     join.on = join.on.into_iter().map(key).collect();
     join
 }
 
-fn analyze_aggregate(aggregate: Aggregate, names: &[OutputName]) -> Result<LogicalPlan> {
-    let grouping_sets = aggregate
-        .group_expr
-        .iter()
-        .any(|key| matches!(key, Expr::GroupingSet(_)));
-    let skipped = names.len().saturating_sub(aggregate.aggr_expr.len());
-    let aggregates = restore_all(
-        aggregate.aggr_expr,
-        names.get(skipped..).unwrap_or_default(),
-    );
-    let (input, keys) = if grouping_sets {
+fn analyze_aggregate(aggregate: Aggregate) -> Result<LogicalPlan> {
+    let (input, keys) = if has_grouping_sets(&aggregate.group_expr) {
         // A key inside a grouping set cannot be renamed, so its column becomes canonical below.
         (canonical_columns(aggregate.input)?, aggregate.group_expr)
     } else {
@@ -127,7 +154,9 @@ fn analyze_aggregate(aggregate: Aggregate, names: &[OutputName]) -> Result<Logic
         (aggregate.input, keys)
     };
     Ok(LogicalPlan::Aggregate(Aggregate::try_new(
-        input, keys, aggregates,
+        input,
+        keys,
+        aggregate.aggr_expr,
     )?))
 }
 

@@ -177,11 +177,6 @@ fn rewrite_window(mut window: WindowFunction, schema: &DFSchema) -> Expr {
     Expr::WindowFunction(Box::new(window))
 }
 
-/// An expression outside a plan, such as the filter of a search, with PostgreSQL's semantics.
-pub(crate) fn compare_as_postgres(expression: Expr, schema: &DFSchema) -> Result<Expr> {
-    Ok(rewrite(expression, schema)?.data)
-}
-
 /// Folds the constant side of a distance into a literal and compares its length with the dimension that the table
 /// declares for the other side. Errors: InvalidInput naming the column.
 fn check_distance(call: ScalarFunction, schema: &DFSchema) -> Result<ScalarFunction> {

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::iceberg::predicate::{CompareOp, MatchOp, Predicate};
 use crate::sql::function::is_canonical;
 use crate::sql::query::explain_error;
-use crate::sql::rule::compare_as_postgres;
+use crate::sql::rule::analyze_expression;
 
 /// Finds the field id and type of a column by name.
 pub(super) trait Columns {
@@ -68,12 +68,8 @@ pub(crate) fn conjuncts_of(
         .with_schema(Arc::new(schema.clone()))
         .build();
     let simplifier = ExprSimplifier::new(context);
-    let simplify = || {
-        let coerced = simplifier.coerce(filter.clone(), schema)?;
-        let compared = compare_as_postgres(coerced, schema)?;
-        simplifier.simplify(compared)
-    };
-    let simplified = simplify().map_err(explain_error)?;
+    let simplified =
+        analyze_expression(filter.clone(), schema, &simplifier).map_err(explain_error)?;
     let conjuncts = datafusion::logical_expr::utils::split_conjunction_owned(simplified);
     Ok(conjuncts
         .iter()

@@ -14,6 +14,9 @@ pub(super) fn assign(value: Expr, from: &DataType, target: &Field, literal: bool
     if from == to {
         return Ok(value);
     }
+    if literal && is_text(from) && matches!(to, DataType::FixedSizeBinary(_)) {
+        return Ok(cast(cast(value, DataType::Binary), to.clone()));
+    }
     let allowed = assignable(from, to) || (literal && is_text(from) && !to.is_nested());
     if allowed && can_cast_types(from, to) {
         return Ok(cast(value, to.clone()));

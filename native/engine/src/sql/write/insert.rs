@@ -114,6 +114,14 @@ fn is_text_literal(value: &ast::Expr) -> bool {
     ))
 }
 
+fn is_number(value: &ast::Expr) -> bool {
+    match value {
+        ast::Expr::UnaryOp { expr, .. } => is_number(expr),
+        ast::Expr::Value(value) => matches!(value.value, Value::Number(..)),
+        _ => false,
+    }
+}
+
 /// Whether the text of a value may be read as any type: it is a constant.
 pub(super) fn reads_any_type(value: &ast::Expr) -> bool {
     is_text_literal(value)
@@ -125,7 +133,8 @@ pub(super) fn literal_for(field: &Field, value: ast::Expr) -> ast::Expr {
         DataType::List(element) => element.data_type() == &DataType::Float32,
         _ => false,
     };
-    if !is_text_literal(&value) {
+    let float = field.data_type().is_floating();
+    if !(is_text_literal(&value) || float && is_number(&value)) {
         return value;
     }
     match sql_type(field.data_type()) {
