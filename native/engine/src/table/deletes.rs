@@ -13,7 +13,7 @@ use roaring::RoaringBitmap;
 
 use super::parquet::ParquetFile;
 use super::project::field_id;
-use super::read::ReadContext;
+use super::read::{ReadContext, guarded};
 use super::split::{DeleteRef, FileTask};
 use crate::error::{Error, Result};
 
@@ -81,8 +81,9 @@ async fn load(
     .await?;
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let metadata = ArrowReaderMetadata::try_new(Arc::clone(&file.metadata), options)?;
-    let mut stream =
-        ParquetRecordBatchStreamBuilder::new_with_metadata(file.reader, metadata).build()?;
+    let mut stream = Box::pin(guarded(
+        ParquetRecordBatchStreamBuilder::new_with_metadata(file.reader, metadata).build()?,
+    ));
     let mut positions: BTreeMap<String, RoaringBitmap> = BTreeMap::new();
     while let Some(batch) = stream.try_next().await? {
         collect(&batch, &mut positions)?;

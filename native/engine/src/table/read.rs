@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -159,10 +160,23 @@ impl ReadContext {
         if let Some(filter) = layout.early_filter(plain.schema(), &descriptor)? {
             builder = builder.with_row_filter(filter);
         }
-        let stream = builder.build()?;
+        let stream = guarded(builder.build()?);
         let layout = Arc::new(layout);
         Ok(Box::pin(stream.map(move |batch| layout.finish(&batch?))))
     }
+}
+
+/// Decoders index into what the file says; on damaged bytes some of them panic, which is Corrupt here.
+pub(super) fn guarded<S>(stream: S) -> impl Stream<Item = Result<RecordBatch>> + Send
+where
+    S: Stream<Item = parquet::errors::Result<RecordBatch>> + Send,
+{
+    AssertUnwindSafe(stream)
+        .catch_unwind()
+        .map(|batch| match batch {
+            Ok(batch) => Ok(batch?),
+            Err(_) => Err(Error::corrupt("the file cannot be decoded")),
+        })
 }
 
 fn physical_rows(metadata: &ParquetMetaData) -> Result<u64> {
