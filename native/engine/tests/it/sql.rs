@@ -311,7 +311,7 @@ async fn tables_are_created_and_dropped_as_asked() {
     );
     rows(
         &session,
-        "CREATE TABLE s AS SELECT struct(1, 'a') AS p, MAP {'k': 2} AS m",
+        "CREATE TABLE s AS SELECT named_struct('x', 1) AS p, map(make_array('k'), make_array(2)) AS m",
     )
     .await;
     assert_eq!(line(&session, "SELECT count(*) FROM s").await, "1");

@@ -31,6 +31,11 @@ pub(crate) fn checked(operator: Operator, left: Expr, right: Expr) -> Option<Exp
     Some(function.call(vec![left, right]))
 }
 
+/// Whether an expression is checked arithmetic, and so an integer.
+pub(crate) fn is_checked(expression: &Expr) -> bool {
+    matches!(expression, Expr::ScalarFunction(call) if call.func.inner().is::<Checked>())
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Checked {
     name: &'static str,

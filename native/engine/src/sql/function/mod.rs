@@ -7,6 +7,7 @@ mod float;
 mod sum;
 #[cfg(test)]
 mod tests;
+mod text;
 mod uuid;
 mod vector;
 
@@ -16,10 +17,11 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{AggregateUDF, Expr, ScalarUDF};
 
-pub(crate) use checked::checked;
+pub(crate) use checked::{checked, is_checked};
 pub(crate) use distance::DistanceKind;
 pub(crate) use float::{canonical, canonical_array, is_canonical};
-pub(crate) use uuid::{TO_UUID, parse_uuid};
+pub(crate) use text::text_as;
+pub(crate) use uuid::TO_UUID;
 pub(crate) use vector::{TO_VECTOR, parse_vector, scalar_vector, vector_literal};
 
 /// Every function that users may call or that casts are rewritten to.

@@ -1,6 +1,7 @@
 //! What functions read from text: vectors and UUIDs.
 
-use super::{parse_uuid, parse_vector, scalar_vector};
+use super::uuid::parse_uuid;
+use super::{parse_vector, scalar_vector};
 use crate::error::ErrorKind;
 use datafusion::common::ScalarValue;
 

@@ -23,7 +23,7 @@ pub(super) fn function() -> ScalarUDF {
 }
 
 /// The bytes of a UUID's text.
-pub(crate) fn parse_uuid(text: &str) -> Result<[u8; 16], Error> {
+pub(super) fn parse_uuid(text: &str) -> Result<[u8; 16], Error> {
     ::uuid::Uuid::parse_str(text.trim())
         .map(::uuid::Uuid::into_bytes)
         .map_err(|_| Error::invalid_input(format!("invalid uuid '{text}'")))

@@ -3,6 +3,7 @@
 //! Knows no table and no session.
 
 mod arguments;
+mod depth;
 mod dialect;
 mod statement;
 #[cfg(test)]

@@ -5,13 +5,8 @@
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
+use super::depth;
 use crate::error::{Error, Result};
-
-/// The deepest chain of operators, counted over all enclosing parentheses.
-const DEPTH_MAX: usize = 1_000;
-
-/// The longest string that cannot nest deeply.
-const FILTER_BYTES_SHALLOW: usize = 80;
 
 /// pgvector's operators that PostgreSQL's tokenizer reads as one custom token.
 const VECTOR_OPERATORS: [&str; 6] = ["<->", "<=>", "<#>", "<+>", "<~>", "<%>"];
@@ -20,7 +15,7 @@ const VECTOR_OPERATORS: [&str; 6] = ["<->", "<=>", "<#>", "<+>", "<~>", "<%>"];
 pub(super) fn prepare(tokens: Vec<TokenWithSpan>) -> Result<(Vec<TokenWithSpan>, usize)> {
     let joined = join_operators(tokens);
     refuse_clauses(&joined)?;
-    let depth = check_depth(&joined)?;
+    let depth = depth::measure(&joined)?;
     Ok((joined, depth))
 }
 
@@ -106,116 +101,4 @@ fn refuse_clauses(tokens: &[TokenWithSpan]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Counts operators per level of parentheses (and of CASE); a comma starts a new expression.
-fn check_depth(tokens: &[TokenWithSpan]) -> Result<usize> {
-    let mut levels: Vec<Level> = vec![Level::default()];
-    let mut depth = 0usize;
-    let mut deepest = 0usize;
-    for token in tokens {
-        let word = keyword(Some(token));
-        match &token.token {
-            Token::LParen | Token::LBracket | Token::LBrace => open(&mut levels, &mut depth, false),
-            Token::RParen | Token::RBracket | Token::RBrace => close(&mut levels, &mut depth),
-            Token::Comma | Token::SemiColon => reset(&mut levels, &mut depth),
-            Token::Word(_) => match word {
-                Keyword::CASE => open(&mut levels, &mut depth, true),
-                Keyword::END if levels.last().is_some_and(|level| level.case) => {
-                    close(&mut levels, &mut depth)
-                }
-                Keyword::WHEN | Keyword::THEN | Keyword::ELSE
-                    if levels.last().is_some_and(|level| level.case) =>
-                {
-                    reset(&mut levels, &mut depth);
-                }
-                word if deepens(word) => deepen(&mut levels, &mut depth),
-                _ => {}
-            },
-            Token::SingleQuotedString(text) if may_be_filter(text) => deepest = DEPTH_MAX,
-            Token::Number(..)
-            | Token::SingleQuotedString(_)
-            | Token::DollarQuotedString(_)
-            | Token::EscapedStringLiteral(_)
-            | Token::UnicodeStringLiteral(_)
-            | Token::NationalStringLiteral(_)
-            | Token::HexStringLiteral(_)
-            | Token::Placeholder(_)
-            | Token::Period
-            | Token::RArrow
-            | Token::EOF => {}
-            _ => deepen(&mut levels, &mut depth),
-        }
-        deepest = deepest.max(depth);
-        if depth > DEPTH_MAX {
-            let at = token.span.start;
-            return Err(Error::invalid_input(format!(
-                "sql: nested deeper than {DEPTH_MAX} operators at {at}"
-            )));
-        }
-    }
-    Ok(deepest)
-}
-
-/// Whether a string may hold an expression that nests deeply: the filter of a search. Vectors do not.
-fn may_be_filter(text: &str) -> bool {
-    text.len() > FILTER_BYTES_SHALLOW && !text.starts_with('[')
-}
-
-#[derive(Default)]
-struct Level {
-    operators: usize,
-    case: bool,
-}
-
-fn open(levels: &mut Vec<Level>, depth: &mut usize, case: bool) {
-    levels.push(Level { operators: 1, case });
-    *depth += 1;
-}
-
-fn close(levels: &mut Vec<Level>, depth: &mut usize) {
-    if levels.len() > 1
-        && let Some(level) = levels.pop()
-    {
-        *depth -= level.operators;
-    }
-}
-
-fn reset(levels: &mut [Level], depth: &mut usize) {
-    let nested = levels.len() > 1;
-    if let Some(level) = levels.last_mut() {
-        let base = usize::from(nested);
-        *depth = *depth + base - level.operators;
-        level.operators = base;
-    }
-}
-
-fn deepen(levels: &mut [Level], depth: &mut usize) {
-    if let Some(level) = levels.last_mut() {
-        level.operators += 1;
-        *depth += 1;
-    }
-}
-
-/// Words that add a level to the tree.
-fn deepens(word: Keyword) -> bool {
-    matches!(
-        word,
-        Keyword::AND
-            | Keyword::OR
-            | Keyword::NOT
-            | Keyword::IS
-            | Keyword::IN
-            | Keyword::LIKE
-            | Keyword::ILIKE
-            | Keyword::SIMILAR
-            | Keyword::BETWEEN
-            | Keyword::COLLATE
-            | Keyword::AT
-            | Keyword::UNION
-            | Keyword::INTERSECT
-            | Keyword::EXCEPT
-            | Keyword::JOIN
-            | Keyword::EXPLAIN
-    )
 }

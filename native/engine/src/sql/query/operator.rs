@@ -1,4 +1,4 @@
-//! pgvector's operators, and comparisons of uuid columns with text.
+//! pgvector's operators, and comparisons of a value with a text constant.
 
 use arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, ScalarValue};
@@ -6,7 +6,7 @@ use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExp
 use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-use crate::sql::function::{DistanceKind, distance, parse_uuid};
+use crate::sql::function::{DistanceKind, distance, text_as};
 
 /// The planner of our operators.
 #[derive(Debug)]
@@ -24,42 +24,39 @@ impl ExprPlanner for Operators {
             _ => None,
         };
         if let Some(kind) = kind {
-            return Ok(PlannerResult::Planned(distance(kind, raw.left, raw.right)));
+            let call = distance(kind, raw.left, raw.right);
+            return Ok(PlannerResult::Planned(call));
         }
         let RawBinaryExpr { op, left, right } = raw;
-        let left_is_uuid = is_uuid(&left, schema);
-        let right_is_uuid = is_uuid(&right, schema);
-        let left = if right_is_uuid {
-            read_uuid(left)?
-        } else {
-            left
-        };
-        let right = if left_is_uuid {
-            read_uuid(right)?
-        } else {
-            right
-        };
+        if !compares(&op) {
+            return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }));
+        }
+        let left = read_beside(left, &right, schema)?;
+        let right = read_beside(right, &left, schema)?;
         Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }))
     }
 }
 
-fn is_uuid(expression: &Expr, schema: &DFSchema) -> bool {
-    matches!(expression, Expr::Column(_))
-        && expression
-            .get_type(schema)
-            .is_ok_and(|data_type| data_type == DataType::FixedSizeBinary(16))
+fn compares(op: &BinaryOperator) -> bool {
+    matches!(
+        op,
+        BinaryOperator::Eq
+            | BinaryOperator::NotEq
+            | BinaryOperator::Lt
+            | BinaryOperator::LtEq
+            | BinaryOperator::Gt
+            | BinaryOperator::GtEq
+    )
 }
 
-/// A text literal beside a uuid column is a uuid.
-fn read_uuid(expression: Expr) -> Result<Expr> {
-    match expression {
-        Expr::Literal(ScalarValue::Utf8(Some(text)), metadata) => {
-            let bytes = parse_uuid(&text)?;
-            Ok(Expr::Literal(
-                ScalarValue::FixedSizeBinary(16, Some(bytes.to_vec())),
-                metadata,
-            ))
-        }
-        other => Ok(other),
+/// A text constant as the type of the other side; the planner would fail on some types before any rule runs.
+fn read_beside(constant: Expr, other: &Expr, schema: &DFSchema) -> Result<Expr> {
+    let Expr::Literal(ScalarValue::Utf8(Some(text)), metadata) = &constant else {
+        return Ok(constant);
+    };
+    let data_type = other.get_type(schema).unwrap_or(DataType::Utf8);
+    match text_as(text, &data_type)? {
+        Some(value) => Ok(Expr::Literal(value, metadata.clone())),
+        None => Ok(constant),
     }
 }

@@ -22,7 +22,7 @@ use super::table::{CATALOG_NAME, StatementTables};
 use crate::error::Result;
 use crate::sql::function;
 use crate::sql::result::QueryResult;
-use crate::sql::rule::{NearestRule, NumericPromotion, PostgresSemantics};
+use crate::sql::rule::{Cooperation, NearestRule, NumericPromotion, PostgresSemantics};
 
 /// The memory that one query may hold; sorts and aggregations spill to disk before they reach it.
 const QUERY_MEMORY_BYTES: usize = 4 << 30;
@@ -57,7 +57,8 @@ pub(super) fn template() -> &'static SessionState {
             .with_config(config)
             .with_default_features()
             .with_analyzer_rules(analyzer_rules)
-            .with_optimizer_rules(optimizer_rules);
+            .with_optimizer_rules(optimizer_rules)
+            .with_physical_optimizer_rule(Arc::new(Cooperation));
         builder
             .expr_planners()
             .get_or_insert_default()

@@ -324,7 +324,7 @@ async fn distances_are_planned_from_operators_and_functions() {
     .await;
     check(
         "SELECT n FROM t ORDER BY v <-> '[4.2,0]' LIMIT 3",
-        "nnan inf pnan",
+        "nnan pnan inf",
     )
     .await;
     check("SELECT n FROM t ORDER BY v <-> '[4.2,0]' OFFSET 6", "null").await;

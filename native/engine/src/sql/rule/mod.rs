@@ -1,11 +1,13 @@
 //! Rules over logical plans: PostgreSQL's semantics where the planner's differ (floats, integer overflow), and
 //! nearest-neighbour plans for `ORDER BY distance LIMIT k`.
 
+mod cooperation;
 mod nearest;
 mod postgres;
 mod promotion;
 mod values;
 
+pub(crate) use cooperation::Cooperation;
 pub(crate) use nearest::NearestRule;
 pub(crate) use postgres::PostgresSemantics;
 pub(crate) use promotion::NumericPromotion;

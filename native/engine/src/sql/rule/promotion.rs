@@ -1,5 +1,6 @@
-//! Where a decimal meets a float, both become double, as in PostgreSQL. Runs before type coercion, which would
-//! turn the float into a decimal of 15 digits behind the point and fail on NaN and on large values.
+//! Types of operands as PostgreSQL gives them: where a decimal meets a float both become double, and a text constant
+//! is read as the type of what it is compared with. Runs before type coercion, which would turn a float into a
+//! decimal of 15 digits behind the point, and a timestamp into nanoseconds that end in 2262.
 
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
@@ -10,6 +11,8 @@ use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, Logical
 use datafusion::optimizer::AnalyzerRule;
 
 use super::postgres::rewrite_expressions;
+use super::values::compares_operands;
+use crate::sql::function::text_as;
 
 /// The rule.
 #[derive(Debug)]
@@ -29,19 +32,26 @@ impl AnalyzerRule for NumericPromotion {
 
 /// Promotes inside an expression.
 pub(super) fn promote(expression: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    expression.transform_up(|node| Ok(promote_node(node, schema)))
+    expression.transform_up(|node| promote_node(node, schema))
 }
 
-fn promote_node(node: Expr, schema: &DFSchema) -> Transformed<Expr> {
-    match node {
+fn promote_node(node: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    Ok(match node {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
-            let ([left, right], changed) = promote_all([*left, *right], schema);
+            let mut sides = [*left, *right];
+            let mut changed = promote_numbers(&mut sides, schema);
+            if compares_operands(op) {
+                changed |= read_text(&mut sides, schema)?;
+            }
+            let [left, right] = sides;
             let binary = BinaryExpr::new(Box::new(left), op, Box::new(right));
             transformed(Expr::BinaryExpr(binary), changed)
         }
         Expr::Between(between) => {
             let parts = [*between.expr, *between.low, *between.high];
-            let ([expr, low, high], changed) = promote_all(parts, schema);
+            let mut parts = parts;
+            let changed = promote_slice(&mut parts, schema)?;
+            let [expr, low, high] = parts;
             let between = Between::new(
                 Box::new(expr),
                 between.negated,
@@ -51,18 +61,18 @@ fn promote_node(node: Expr, schema: &DFSchema) -> Transformed<Expr> {
             transformed(Expr::Between(between), changed)
         }
         Expr::InList(list) => {
-            let (expr, values, changed) = promote_list(*list.expr, list.list, schema);
+            let (expr, values, changed) = promote_list(*list.expr, list.list, schema)?;
             let list = InList::new(Box::new(expr), values, list.negated);
             transformed(Expr::InList(list), changed)
         }
-        Expr::Case(case) => promote_case(case, schema),
+        Expr::Case(case) => promote_case(case, schema)?,
         Expr::ScalarFunction(ScalarFunction { func, args }) if unifies(func.name()) => {
             let mut args = args;
-            let changed = promote_slice(&mut args, schema);
+            let changed = promote_slice(&mut args, schema)?;
             transformed(Expr::ScalarFunction(ScalarFunction { func, args }), changed)
         }
         other => Transformed::no(other),
-    }
+    })
 }
 
 fn transformed(expression: Expr, changed: bool) -> Transformed<Expr> {
@@ -81,7 +91,7 @@ fn unifies(name: &str) -> bool {
     )
 }
 
-fn promote_case(case: Case, schema: &DFSchema) -> Transformed<Expr> {
+fn promote_case(case: Case, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let Case {
         expr,
         when_then_expr,
@@ -93,7 +103,7 @@ fn promote_case(case: Case, schema: &DFSchema) -> Transformed<Expr> {
         .unzip();
     let with_else = else_expr.is_some();
     results.extend(else_expr.map(|value| *value));
-    let mut changed = promote_slice(&mut results, schema);
+    let mut changed = promote_slice(&mut results, schema)?;
     let else_expr = if with_else {
         results.pop().map(Box::new)
     } else {
@@ -102,7 +112,7 @@ fn promote_case(case: Case, schema: &DFSchema) -> Transformed<Expr> {
     let (expr, whens) = match expr {
         None => (None, whens),
         Some(expr) => {
-            let (expr, whens, also) = promote_list(*expr, whens, schema);
+            let (expr, whens, also) = promote_list(*expr, whens, schema)?;
             changed |= also;
             (Some(Box::new(expr)), whens)
         }
@@ -111,35 +121,37 @@ fn promote_case(case: Case, schema: &DFSchema) -> Transformed<Expr> {
     let when_then_expr = pairs
         .map(|(when, then)| (Box::new(when), Box::new(then)))
         .collect();
-    transformed(
+    Ok(transformed(
         Expr::Case(Case {
             expr,
             when_then_expr,
             else_expr,
         }),
         changed,
-    )
+    ))
 }
 
 /// One expression that is compared with several.
-fn promote_list(expr: Expr, mut list: Vec<Expr>, schema: &DFSchema) -> (Expr, Vec<Expr>, bool) {
+fn promote_list(
+    expr: Expr,
+    mut list: Vec<Expr>,
+    schema: &DFSchema,
+) -> Result<(Expr, Vec<Expr>, bool)> {
     list.push(expr.clone());
-    let changed = promote_slice(&mut list, schema);
+    let changed = promote_slice(&mut list, schema)?;
     let expr = list.pop().unwrap_or(expr);
-    (expr, list, changed)
+    Ok((expr, list, changed))
 }
 
-fn promote_all<const N: usize>(mut parts: [Expr; N], schema: &DFSchema) -> ([Expr; N], bool) {
-    let changed = promote_slice(&mut parts, schema);
-    (parts, changed)
+fn promote_slice(expressions: &mut [Expr], schema: &DFSchema) -> Result<bool> {
+    let promoted = promote_numbers(expressions, schema);
+    Ok(read_text(expressions, schema)? || promoted)
 }
 
 /// Casts the decimals among expressions of which one is a float.
-fn promote_slice(expressions: &mut [Expr], schema: &DFSchema) -> bool {
-    let types: Vec<Option<DataType>> = expressions
-        .iter()
-        .map(|expression| expression.get_type(schema).ok())
-        .collect();
+fn promote_numbers(expressions: &mut [Expr], schema: &DFSchema) -> bool {
+    let type_of = |expression: &Expr| expression.get_type(schema).ok();
+    let types: Vec<Option<DataType>> = expressions.iter().map(type_of).collect();
     let float = types.iter().flatten().any(DataType::is_floating);
     let decimal = types.iter().flatten().any(is_decimal);
     if !(float && decimal) {
@@ -151,6 +163,29 @@ fn promote_slice(expressions: &mut [Expr], schema: &DFSchema) -> bool {
         }
     }
     true
+}
+
+/// Reads the text constants among expressions as the type of the others.
+fn read_text(expressions: &mut [Expr], schema: &DFSchema) -> Result<bool> {
+    let is_text =
+        |expression: &&Expr| matches!(expression, Expr::Literal(ScalarValue::Utf8(Some(_)), _));
+    if !expressions.iter().any(|expression| is_text(&expression)) {
+        return Ok(false);
+    }
+    let other = expressions.iter().find(|expression| !is_text(expression));
+    let Some(data_type) = other.and_then(|other| other.get_type(schema).ok()) else {
+        return Ok(false);
+    };
+    let mut changed = false;
+    for expression in expressions {
+        if let Expr::Literal(ScalarValue::Utf8(Some(text)), metadata) = expression
+            && let Some(value) = text_as(text, &data_type)?
+        {
+            *expression = Expr::Literal(value, metadata.take());
+            changed = true;
+        }
+    }
+    Ok(changed)
 }
 
 fn is_decimal(data_type: &DataType) -> bool {

@@ -13,11 +13,14 @@ use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 
 use super::postgres::canonical_columns;
 use crate::error::Error;
-use crate::sql::function::{canonical, checked, is_distance, scalar_vector};
+use crate::sql::function::{canonical, checked, is_checked, is_distance, scalar_vector};
 use crate::sql::scan::DIMENSION_KEY;
 
 /// Makes an expression canonical if it is a float.
 pub(super) fn float_key(expression: Expr, schema: &dyn ExprSchema) -> Expr {
+    if is_checked(&expression) {
+        return expression;
+    }
     match expression.get_type(schema) {
         Ok(data_type) if data_type.is_floating() => canonical(expression),
         _ => expression,
@@ -115,9 +118,12 @@ fn rewrite_binary(binary: BinaryExpr, schema: &DFSchema) -> Transformed<Expr> {
             Box::new(right),
         )));
     }
+    // The type of a chain of checked operators is known without walking the chain.
     let integers = |side: &Expr| {
-        side.get_type(schema)
-            .is_ok_and(|data_type| data_type.is_integer())
+        is_checked(side)
+            || side
+                .get_type(schema)
+                .is_ok_and(|data_type| data_type.is_integer())
     };
     if matches!(op, Operator::Plus | Operator::Minus | Operator::Multiply)
         && integers(&left)
@@ -129,7 +135,7 @@ fn rewrite_binary(binary: BinaryExpr, schema: &DFSchema) -> Transformed<Expr> {
     Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right }))
 }
 
-fn compares_operands(op: Operator) -> bool {
+pub(super) fn compares_operands(op: Operator) -> bool {
     matches!(
         op,
         Operator::Eq

@@ -3,7 +3,7 @@
 use arrow::datatypes::{DataType, Field};
 use datafusion::common::{Column, ScalarValue};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
-use datafusion::sql::sqlparser::ast::{self, Ident, Query, SetExpr, Value};
+use datafusion::sql::sqlparser::ast::{self, Ident, Query, SelectItem, SetExpr, Value};
 
 use super::assign::assign;
 use super::change::{Change, ChangeKind};
@@ -27,6 +27,7 @@ pub(crate) async fn plan_insert(insert: &Insert, tables: StatementTables) -> Res
     let table = tables.named(&insert.table).await?;
     let targets = target_columns(insert, &table)?;
     let mut source = insert.source.as_ref().clone();
+    name_items(&mut source);
     let literal = prepare_values(&mut source, &targets, &table)?;
     let planner = Planner::new(tables);
     let rows = planner.plan_query(source).await?;
@@ -76,6 +77,22 @@ fn target_columns(insert: &Insert, table: &Table) -> Result<Vec<usize>> {
         targets.push(index);
     }
     Ok(targets)
+}
+
+/// Gives the unnamed columns of a SELECT names of their own: what is inserted twice need not be named.
+fn name_items(source: &mut Query) {
+    let SetExpr::Select(select) = source.body.as_mut() else {
+        return;
+    };
+    for (index, item) in select.projection.iter_mut().enumerate() {
+        if let SelectItem::UnnamedExpr(expr) = item {
+            let alias = Ident::with_quote('"', format!("\u{1}{index}"));
+            *item = SelectItem::ExprWithAlias {
+                expr: expr.clone(),
+                alias,
+            };
+        }
+    }
 }
 
 /// Reads the constants of VALUES as the types of their columns; true if the source is VALUES.
