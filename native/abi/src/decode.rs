@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit};
 use benostreamdb::{
-    CompareOp, Environment, Error, MatchOp, Metric, NullDistance, Predicate, Result, ScanRequest,
+    CompareOp, DOC_KEY, Environment, Error, MatchOp, Metric, NullDistance, Predicate, Result, ScanRequest,
     SearchMode, SearchRequest, TableRef, TextSearch, Value, VectorSearch,
 };
 
@@ -65,13 +65,14 @@ fn field(column: &wire::Column, depth: usize) -> Result<Field> {
         .r#type
         .as_ref()
         .ok_or_else(|| Error::invalid_input(format!("column {name} has no type")))?;
-    let field = Field::new(name, data_type(of, name, depth)?, !column.required);
+    let mut metadata = HashMap::new();
     if of.kind() == column_type::Kind::Uuid {
-        let extension =
-            HashMap::from([("ARROW:extension:name".to_owned(), "arrow.uuid".to_owned())]);
-        return Ok(field.with_metadata(extension));
+        metadata.insert("ARROW:extension:name".to_owned(), "arrow.uuid".to_owned());
     }
-    Ok(field)
+    if let Some(doc) = &column.doc {
+        metadata.insert(DOC_KEY.to_owned(), doc.clone());
+    }
+    Ok(Field::new(name, data_type(of, name, depth)?, !column.required).with_metadata(metadata))
 }
 
 fn data_type(of: &wire::ColumnType, column: &str, depth: usize) -> Result<DataType> {

@@ -492,6 +492,10 @@ async fn answer_maintain(
             Err(error) if index.if_exists && error.kind() == ErrorKind::NotFound => {}
             outcome => outcome?,
         },
+        Request::ChangeProperties(change) => {
+            let set: Vec<(String, String)> = change.set.into_iter().collect();
+            table.set_properties(&set, &change.remove).await?;
+        }
         Request::ListIndexes(_) => {
             answer.indexes = table
                 .indexes()

@@ -29,7 +29,7 @@ mod telemetry;
 pub use catalog::TableRef;
 pub use error::{Error, ErrorKind, Result};
 pub use iceberg::predicate::{CompareOp, MatchOp, Predicate};
-pub use iceberg::schema::{Field as IcebergField, Type as IcebergType};
+pub use iceberg::schema::{DOC_KEY, Field as IcebergField, Type as IcebergType};
 pub use iceberg::value::Value;
 pub use maintain::{IndexBuildPlan, IndexPiece, IndexRequest, IndexStatus, SegmentMessage};
 pub use session::{Session, SessionOptions};

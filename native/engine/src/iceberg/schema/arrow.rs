@@ -14,6 +14,8 @@ use crate::error::{Error, Result};
 
 /// The key of field metadata that carries the Iceberg field id.
 pub const FIELD_ID_KEY: &str = "PARQUET:field_id";
+/// The key of field metadata that carries the comment of a new table's column.
+pub const DOC_KEY: &str = "doc";
 const EXTENSION_KEY: &str = "ARROW:extension:name";
 const UUID_EXTENSION: &str = "arrow.uuid";
 
@@ -153,12 +155,10 @@ impl Ids {
                 } else {
                     format!("{path}.{}", field.name())
                 };
-                Ok(Field::new(
-                    id,
-                    field.name(),
-                    !field.is_nullable(),
-                    self.of(field, field.data_type(), &path, depth + 1)?,
-                ))
+                let ty = self.of(field, field.data_type(), &path, depth + 1)?;
+                let mut column = Field::new(id, field.name(), !field.is_nullable(), ty);
+                column.doc = field.metadata().get(DOC_KEY).cloned();
+                Ok(column)
             })
             .collect()
     }

@@ -3,7 +3,9 @@ package com.benostreamdb;
 import com.benostreamdb.proto.Wire;
 import com.google.protobuf.ByteString;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalInt;
+import java.util.Set;
 import java.util.stream.Collectors;
 
 /** One snapshot of one table. Thread safe; does not cross processes. */
@@ -54,6 +56,11 @@ public final class Table implements AutoCloseable {
   /** Publishes what tasks wrote. */
   public CommitResult commit(CommitRequest request) {
     return commit(TableCodec.commit(request).build());
+  }
+
+  /** Sets and removes table properties; a table that moved since it was opened is a conflict. */
+  public void changeProperties(Map<String, String> set, Set<String> remove) {
+    maintain(TableCodec.properties(set, remove));
   }
 
   /** Deletes the files of a job that is not committed, as far as they are known. */

@@ -3,7 +3,9 @@ package com.benostreamdb;
 import com.benostreamdb.proto.Wire;
 import com.google.protobuf.ByteString;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Collectors;
 
 /** Names, schemas, descriptions and commits as messages. */
@@ -98,6 +100,13 @@ final class TableCodec {
         Session.optional(table.hasSizeBytes(), table.getSizeBytes()),
         table.getMetadataLocation(),
         table.getReadOnly());
+  }
+
+  static Wire.MaintainRequest properties(Map<String, String> set, Set<String> remove) {
+    return Wire.MaintainRequest.newBuilder()
+        .setAbiVersion(NativeLibrary.ABI_VERSION)
+        .setChangeProperties(Wire.ChangeProperties.newBuilder().putAllSet(set).addAllRemove(remove))
+        .build();
   }
 
   static Wire.CommitRequest.Builder commit(CommitRequest request) {

@@ -44,6 +44,22 @@ class CatalogTest {
   }
 
   @Test
+  void properties_are_set_and_removed_and_columns_not_yet_changed() {
+    String table = newTable();
+    sql("CREATE TABLE bs.%s (i int) COMMENT 'about numbers' TBLPROPERTIES ('a' = '1')", table);
+    sql(
+        "ALTER TABLE bs.%s SET TBLPROPERTIES ('b' = '2', 'benostream.index.auto-refresh' = 'false')",
+        table);
+    sql("ALTER TABLE bs.%s UNSET TBLPROPERTIES ('a')", table);
+    assertThat(rows("SHOW TBLPROPERTIES bs.%s", table))
+        .contains("[b,2]", "[benostream.index.auto-refresh,false]")
+        .doesNotContain("[a,1]");
+    assertThat(rows("DESCRIBE EXTENDED bs.%s", table)).contains("[Comment,about numbers,]");
+    assertThatThrownBy(() -> sql("ALTER TABLE bs.%s ADD COLUMN j int", table))
+        .hasMessageContaining("AddColumn");
+  }
+
+  @Test
   void table_that_is_missing_is_named() {
     assertThatThrownBy(() -> sql("SELECT * FROM bs.ns.missing"))
         .isInstanceOf(AnalysisException.class)
