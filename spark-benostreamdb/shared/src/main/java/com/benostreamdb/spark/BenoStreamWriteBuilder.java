@@ -64,6 +64,11 @@ final class BenoStreamWriteBuilder implements WriteBuilder, SupportsTruncate {
     }
 
     @Override
+    public String toString() {
+      return description();
+    }
+
+    @Override
     public BatchWrite toBatch() {
       return this;
     }

@@ -132,6 +132,11 @@ final class DeltaOperation implements SupportsDelta {
     }
 
     @Override
+    public String toString() {
+      return description;
+    }
+
+    @Override
     public DeltaBatchWrite toBatch() {
       return this;
     }

@@ -36,6 +36,12 @@ record WriteTask(
     return new RowBatcher(writer, schema, fields);
   }
 
+  /** Spark logs writes by their text: the options may hold credentials. */
+  @Override
+  public String toString() {
+    return "write task of " + fields.size() + " columns";
+  }
+
   /** What a task wrote, for the commit. No record: Kryo, if a session uses it, cannot fill one. */
   static final class Written implements WriterCommitMessage {
     private static final long serialVersionUID = 1L;
