@@ -268,6 +268,18 @@ async fn text_search_ranks_by_bm25_with_and_without_index() {
                 "3 6",
             ),
             (
+                "SELECT id FROM bm25_search('d', 'body', 'quick', 10, filter => 'length(body) > 15')",
+                "6",
+            ),
+            (
+                "SELECT id FROM bm25_search('d', 'body', 'dog', 10, filter => 'id IN (SELECT 6) OR id % 3 = 0')",
+                "3 6",
+            ),
+            (
+                "SELECT id FROM bm25_search('d', 'body', 'dog', 10, filter => 'length(body) > 99')",
+                "",
+            ),
+            (
                 "SELECT count(*) FROM bm25_search('d', 'body', 'absent', 10)",
                 "0",
             ),

@@ -6,7 +6,9 @@ mod normalize;
 mod operator;
 mod planner;
 mod relation;
+mod row_set;
 mod table;
+mod target;
 #[cfg(test)]
 mod tests;
 
@@ -14,4 +16,5 @@ pub(crate) use error::explain_error;
 pub(crate) use normalize::{Normalize, call, cast};
 pub(crate) use planner::Planner;
 pub(crate) use relation::table_argument;
-pub(crate) use table::{StatementTables, TARGET_NAME, table_ref};
+pub(crate) use table::{StatementTables, table_ref};
+pub(crate) use target::{select_from_target, target_alias, target_column};

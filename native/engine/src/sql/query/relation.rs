@@ -18,6 +18,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::StatementTables;
+use super::row_set::rows_of_filter;
 use crate::error::{Error, Result};
 use crate::iceberg::predicate::Predicate;
 use crate::sql::function::{DistanceKind, TO_VECTOR, distance, parse_vector, vector_literal};
@@ -81,6 +82,8 @@ impl Function {
 pub(super) struct SearchRelations {
     tables: BTreeMap<Vec<String>, (Table, TableScanProvider)>,
     functions: BTreeSet<String>,
+    /// Rows of filters that have no predicate, by table and text.
+    row_sets: BTreeMap<(Vec<String>, String), Predicate>,
 }
 
 impl fmt::Debug for SearchRelations {
@@ -105,21 +108,29 @@ impl SearchRelations {
             return Err(error);
         }
         let mut loaded = BTreeMap::new();
-        for parts in named.tables {
+        let mut row_sets = BTreeMap::new();
+        for (parts, text_filter) in named.tables {
             let table = tables.get(&parts).await?;
             let provider = TableScanProvider::new(&table).await?;
+            if let Some(filter) = text_filter
+                && let Some(rows) = rows_of_filter(tables, &table, &provider, &filter).await?
+            {
+                row_sets.insert((parts.clone(), filter), rows);
+            }
             loaded.insert(parts, (table, provider));
         }
         Ok(SearchRelations {
             tables: loaded,
             functions: named.functions,
+            row_sets,
         })
     }
 }
 
 #[derive(Default)]
 struct NamedTables {
-    tables: Vec<Vec<String>>,
+    /// Tables, each with the filter of a text search on it.
+    tables: Vec<(Vec<String>, Option<String>)>,
     functions: BTreeSet<String>,
 }
 
@@ -140,11 +151,14 @@ impl Visitor for NamedTables {
             _ => false,
         };
         if let Some(function) = Function::of(name) {
-            match function
-                .bind(&arguments.args)
-                .and_then(|bound| table_argument(&bound))
-            {
-                Ok(parts) => self.tables.push(parts),
+            match function.bind(&arguments.args).and_then(|bound| {
+                let filter = match function {
+                    Function::Vector => None,
+                    Function::Text => bound.text("filter")?,
+                };
+                Ok((table_argument(&bound)?, filter))
+            }) {
+                Ok(named) => self.tables.push(named),
                 Err(error) => return ControlFlow::Break(error),
             }
         }
@@ -191,11 +205,14 @@ impl RelationPlanner for SearchRelations {
             .tables
             .get(&parts)
             .ok_or_else(|| Error::internal(format!("table {} was not loaded", parts.join("."))))?;
+        let filter = bound.text("filter")?.unwrap_or_default();
+        let rows_of_filter = self.row_sets.get(&(parts, filter)).cloned();
         let search = Search {
             function,
             arguments: &bound,
             table,
             provider,
+            rows_of_filter,
         };
         let plan = search.plan(context)?;
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(
@@ -211,6 +228,7 @@ struct Search<'a> {
     arguments: &'a BoundArguments,
     table: &'a Table,
     provider: &'a TableScanProvider,
+    rows_of_filter: Option<Predicate>,
 }
 
 impl Search<'_> {
@@ -377,9 +395,10 @@ impl Search<'_> {
             None => Vec::new(),
             Some(Filter::Pushed(conjuncts)) => conjuncts,
             Some(Filter::Planned(predicate)) => {
-                return Err(Error::unsupported(format!(
-                    "bm25_search with the filter {predicate}"
-                )));
+                let rows = self.rows_of_filter.clone();
+                vec![
+                    rows.ok_or_else(|| Error::internal(format!("filter {predicate} was not run")))?,
+                ]
             }
         };
         self.scan(

@@ -7,11 +7,11 @@ use datafusion::logical_expr::{LogicalPlanBuilder, lit};
 use datafusion::sql::sqlparser::ast::ObjectName;
 
 use super::change::{Change, ChangeKind};
-use super::source::{select_from_target, target_alias, target_column};
 use crate::error::Result;
 use crate::sql::explain_error;
 use crate::sql::parse::Delete;
 use crate::sql::query::{Planner, StatementTables};
+use crate::sql::query::{select_from_target, target_alias, target_column};
 use crate::sql::result::QueryResult;
 use crate::sql::scan::row_id;
 use crate::table::{CommitOperation, CommitRequest, Table};

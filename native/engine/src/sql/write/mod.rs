@@ -8,7 +8,6 @@ mod column_type;
 mod create;
 mod delete;
 mod insert;
-mod source;
 mod update;
 
 pub(crate) use create::{create_table, drop_table};

@@ -1,4 +1,4 @@
-//! Queries built by us: a SELECT over the target of a row-level statement, from parsed pieces.
+//! Queries built by us: a SELECT over a table with each row's file and position, from parsed pieces.
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, ObjectName, Query, Select, SelectItem, SetExpr, Statement, TableAlias,
@@ -7,11 +7,11 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
+use super::table::TARGET_NAME;
 use crate::error::{Error, Result};
-use crate::sql::query::TARGET_NAME;
 
 /// `SELECT items FROM target AS alias, others WHERE selection`.
-pub(super) fn select_from_target(
+pub(crate) fn select_from_target(
     items: Vec<SelectItem>,
     alias: &Ident,
     others: &[TableWithJoins],
@@ -55,7 +55,7 @@ fn template(text: &str) -> Result<Query> {
 }
 
 /// The name by which the statement's expressions call the target: its alias, else the last part of its name.
-pub(super) fn target_alias(table: &ObjectName, alias: Option<&Ident>) -> Result<Ident> {
+pub(crate) fn target_alias(table: &ObjectName, alias: Option<&Ident>) -> Result<Ident> {
     if let Some(alias) = alias {
         return Ok(alias.clone());
     }
@@ -65,7 +65,7 @@ pub(super) fn target_alias(table: &ObjectName, alias: Option<&Ident>) -> Result<
 }
 
 /// A column of the target.
-pub(super) fn target_column(alias: &Ident, name: &str) -> SelectItem {
+pub(crate) fn target_column(alias: &Ident, name: &str) -> SelectItem {
     let column = Expr::CompoundIdentifier(vec![alias.clone(), Ident::with_quote('"', name)]);
     SelectItem::ExprWithAlias {
         expr: column,
