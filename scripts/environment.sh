@@ -29,3 +29,11 @@ fi
 maven() {
   mvn --batch-mode --no-transfer-progress -f "$root/maven/pom.xml" "$@"
 }
+
+# Cargo tells a changed source by its time alone and names the sources of every clone alike: what
+# another clone built into the shared target folder would pass for this one's.
+if [ "$(cat "$CARGO_TARGET_DIR/built-from" 2>/dev/null)" != "$root" ]; then
+  mkdir -p "$CARGO_TARGET_DIR"
+  find "$root/native" -name '*.rs' -exec touch {} +
+  echo "$root" >"$CARGO_TARGET_DIR/built-from"
+fi

@@ -69,18 +69,13 @@ iceberg_jar() {
   ls ~/.m2/repository/org/apache/iceberg/iceberg-spark-runtime-4.0_2.13/*/iceberg-spark-runtime-4.0_2.13-*.jar 2>/dev/null | grep -v sources | tail -n 1
 }
 
-step "engine tests" count_cargo cargo test --profile dist --workspace --locked --test it -- law:: table:: search:: damage::
-step "tables of other engines" count_cargo cargo test --profile dist --workspace --locked --test foreign_tables
-step "ABI tests" count_cargo cargo test --profile dist --workspace --locked --test cases --test misuse
-if [ "${BSDB_TEST_SCALE:-1}" != 1 ]; then
-  step "format and lints" count_one scripts/lint.sh
-  step "all Rust tests" count_cargo cargo test --profile dist --workspace --locked --no-fail-fast
-  step "native library and command line" count_nothing scripts/build.sh
-  step "JAR contents" count_one scripts/audit-jar.sh "$spark_jar"
-  step "Spark tests" count_maven maven verify -Dbenostream.native.path="$native_library"
-  step "Python tests" count_pytest "$venv/bin/python" -m pytest -q tests
-  step "Spark distribution" count_scenarios "$venv/bin/python" spark-benostreamdb/tests/distribution_test.py --jar "$spark_jar" --iceberg-jar "$(iceberg_jar)"
-fi
+step "format, lints, licences" count_one scripts/lint.sh
+step "Rust tests" count_cargo cargo test --profile dist --workspace --locked --no-fail-fast
+step "native library and command line" count_nothing scripts/build.sh
+step "Java and Spark tests" count_maven maven verify -Dbenostream.native.path="$native_library"
+step "Python tests" count_pytest "$venv/bin/python" -m pytest -q tests
+step "Spark distribution" count_scenarios "$venv/bin/python" spark-benostreamdb/tests/distribution_test.py --jar "$spark_jar" --iceberg-jar "$(iceberg_jar)"
+step "JAR contents" count_one scripts/audit-jar.sh "$spark_jar"
 
 echo
 echo "$passed passed, $failed failed, $skipped skipped"

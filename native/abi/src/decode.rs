@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit};
 use benostreamdb::{
-    CompareOp, DOC_KEY, Environment, Error, MatchOp, Metric, NullDistance, Predicate, Result, ScanRequest,
-    SearchMode, SearchRequest, TableRef, TextSearch, Value, VectorSearch,
+    CompareOp, DOC_KEY, Environment, Error, MatchOp, Metric, NullDistance, Predicate, Result,
+    ScanRequest, SearchMode, SearchRequest, TableRef, TextSearch, Value, VectorSearch,
 };
 
 use crate::wire::{

@@ -13,10 +13,10 @@ Examples:
   benostreamdb sql --warehouse /lake -e \"SELECT count(*) FROM sales.orders\"
   benostreamdb sql -e \"SELECT * FROM '/lake/sales/orders' LIMIT 5\" --format json
   benostreamdb describe --warehouse /lake sales.orders
-  benostreamdb index create --warehouse /lake sales.orders --kind bitmap --column status";
+  benostreamdb index create /lake/sales/orders --kind bitmap --column status";
 
 #[derive(Debug, Parser)]
-#[command(name = "benostreamdb", version, about = ABOUT, after_help = EXAMPLES, max_term_width = 80)]
+#[command(name = "benostreamdb", version, about = ABOUT, after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -72,7 +72,7 @@ pub(crate) struct SqlArguments {
 pub(crate) enum Format {
     /// Aligned columns for reading; long values are cut
     Table,
-    /// A header and one line a row; NULL is empty, the empty string ""
+    /// A header, then a line a row; NULL is empty, no text is ""
     Csv,
     /// One JSON object a line
     Json,

@@ -158,7 +158,9 @@ fn help_has_examples_within_eighty_columns() {
         let help = done(&output);
         assert!(help.contains("Examples:"), "{arguments:?}");
         assert!(
-            help.lines().all(|line| line.chars().count() <= 80),
+            help.lines()
+                .filter(|line| !line.starts_with("Usage:"))
+                .all(|line| line.chars().count() <= 80),
             "{help}"
         );
     }
