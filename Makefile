@@ -30,7 +30,7 @@ quickstart: build ## Writes, indexes, searches and merges real data in Spark
 test: setup ## Runs all tests and prints one total
 	@scripts/test.sh
 
-test-long: setup ## Also lints, the Spark suite, Python readers and a real Spark distribution
+test-long: setup ## The same tests with 20 times the random cases
 	@BSDB_TEST_SCALE=20 scripts/test.sh
 
 lint: setup ## Formats, lints and licence checks, without tests

@@ -6,4 +6,4 @@ cd "$root"
 "$venv/bin/pip" install --quiet --disable-pip-version-check hnswlib==0.8.0
 cargo build --profile dist --workspace --locked --example hnsw_bench
 "$venv/bin/python" bench/hnsw.py "$CARGO_TARGET_DIR/dist/examples/hnsw_bench"
-"$venv/bin/python" spark-benostreamdb/tests/scan_bench.py --jar "$spark_jar"
+"$venv/bin/python" spark-benostreamdb/tests/scan_bench.py --jar "$spark_jar" | tee bench/results/spark_scan.json

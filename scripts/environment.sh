@@ -9,6 +9,7 @@ export BSDB_CLI="$CARGO_TARGET_DIR/dist/benostreamdb"
 native_library="$CARGO_TARGET_DIR/dist/libbenostreamdb.so"
 spark_jar="$root/spark-benostreamdb/spark-4.0/target/benostreamdb-spark-4.0_2.13-0.1.0.jar"
 venv="$BSDB_CACHE/venv"
+cargo_deny="$BSDB_CACHE/tools/bin/cargo-deny"
 
 # A JDK 17 for the bridge and Spark.
 find_java17() {

@@ -6,8 +6,4 @@ source "$(dirname "$0")/environment.sh"
 cd "$root"
 cargo fmt --all --check
 cargo clippy --profile dist --workspace --all-targets --locked --quiet -- -D warnings
-if command -v cargo-deny >/dev/null; then
-  cargo deny --offline check licenses bans sources
-else
-  echo "cargo-deny is not installed (cargo install cargo-deny --locked): licences were not checked"
-fi
+"$cargo_deny" check licenses bans sources

@@ -34,3 +34,8 @@ if ! cmp -s "$requirements" "$venv/requirements.txt"; then
   "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$requirements"
   cp "$requirements" "$venv/requirements.txt"
 fi
+if [ "$("$cargo_deny" --version 2>/dev/null)" != "cargo-deny 0.20.2" ]; then
+  echo "installing cargo-deny into $BSDB_CACHE/tools"
+  CARGO_TARGET_DIR="$BSDB_CACHE/tools/target" cargo install --quiet --locked --root "$BSDB_CACHE/tools" cargo-deny@0.20.2
+  rm -rf "$BSDB_CACHE/tools/target"
+fi

@@ -14,7 +14,7 @@ step() { # name, counter, command ..
   echo "== $name"
   "$@" >"$logs/out" 2>&1
   local status=$?
-  local before=$failed
+  local before=$failed good=$passed
   "$counter" "$logs/out" "$status"
   if [ "$status" != 0 ] || [ "$failed" != "$before" ]; then
     [ "$failed" = "$before" ] && failed=$((failed + 1))
@@ -22,7 +22,7 @@ step() { # name, counter, command ..
     echo "-- $name FAILED after $((SECONDS - start)) s"
   else
     grep -hE '^(skipped|SKIPPED)' "$logs/out" | sort -u
-    echo "-- $name: ok, $((SECONDS - start)) s"
+    echo "-- $name: $((passed - good)) passed in $((SECONDS - start)) s"
   fi
 }
 
@@ -54,10 +54,12 @@ count_maven() { # the per-module totals, not the per-class lines
   passed=$((passed + run - bad - skip)) failed=$((failed + bad)) skipped=$((skipped + skip))
 }
 
-count_pytest() {
-  passed=$((passed + $(sum "$1" 's/.*[^0-9]?([0-9]+) passed.*/\1/p')))
-  failed=$((failed + $(sum "$1" 's/.*[^0-9]([0-9]+) failed.*/\1/p;s/^([0-9]+) failed.*/\1/p')))
-  skipped=$((skipped + $(sum "$1" 's/.*[^0-9]([0-9]+) skipped.*/\1/p')))
+count_pytest() { # from the last line, such as "1 failed, 20 passed, 3 skipped in 4.20s"
+  local totals
+  totals=$(grep -E '[0-9]+ (passed|failed|error|skipped).* in [0-9.]+s' "$1" | tail -n 1 | grep -oE '[0-9]+ (passed|failed|error|skipped)')
+  passed=$((passed + $(sum /dev/stdin 's/ passed//p' <<<"$totals")))
+  failed=$((failed + $(sum /dev/stdin 's/ (failed|error)//p' <<<"$totals")))
+  skipped=$((skipped + $(sum /dev/stdin 's/ skipped//p' <<<"$totals")))
 }
 
 count_scenarios() {

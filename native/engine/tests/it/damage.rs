@@ -3,7 +3,7 @@
 use benostreamdb::{ErrorKind, ScanRequest, Session};
 use bytes::Bytes;
 
-use crate::fixture::{docs, docs_table, memory, name, read, rows};
+use crate::fixture::{docs, docs_table, memory, name, read, rows, scale};
 
 #[tokio::test]
 async fn l8_torn_newest_metadata_is_corrupt_and_not_an_empty_table() {
@@ -99,7 +99,7 @@ async fn l8_flipped_bits_in_data_never_panic() {
             continue;
         }
         let good = files.get(&location).await.unwrap();
-        for _ in 0..20 {
+        for _ in 0..20 * scale() {
             let mut copy = good.to_vec();
             for _ in 0..4 {
                 let at = random.below(copy.len() as u64) as usize;

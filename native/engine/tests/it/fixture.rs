@@ -49,6 +49,11 @@ pub fn memory() -> (Session, Arc<CountingStore>) {
     )
 }
 
+/// How many times the usual number of random cases run: `make test-long` asks for more of them.
+pub fn scale() -> usize {
+    std::env::var("BSDB_TEST_SCALE").map_or(1, |scale| scale.parse().unwrap())
+}
+
 pub fn name(name: &str) -> TableRef {
     TableRef::in_default(name)
 }

@@ -11,7 +11,9 @@ use benostreamdb::{
 };
 use bytes::Bytes;
 
-use crate::fixture::{Random, delete_where, docs, docs_table, id, lines, memory, read, sorted};
+use crate::fixture::{
+    Random, delete_where, docs, docs_table, id, lines, memory, read, scale, sorted,
+};
 
 fn operator(random: &mut Random) -> CompareOp {
     [
@@ -185,7 +187,7 @@ async fn run(table: &Table, queries: usize, seed: u64) -> Verdict {
         .iter()
         .map(|f| f.id)
         .collect();
-    for number in 0..queries {
+    for number in 0..queries * scale() {
         let conjuncts: Vec<Predicate> = (0..1 + random.below(2))
             .map(|_| predicate(table, &mut random, 2))
             .collect();
