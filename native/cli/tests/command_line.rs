@@ -242,3 +242,62 @@ fn tables_are_described_indexed_and_listed() {
         )
     );
 }
+
+/// A child without rights, since a test that runs as root may read everything.
+#[cfg(unix)]
+#[test]
+fn paths_without_permission_are_an_error_that_names_them() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    use std::os::unix::process::CommandExt as _;
+
+    const NOBODY: u32 = 65534;
+    let folder = Folder::new("denied");
+    done(&sql(
+        &folder,
+        "csv",
+        "CREATE TABLE t (id int); INSERT INTO t VALUES (1)",
+    ));
+    let root = std::fs::metadata(folder.path()).unwrap().uid() == 0;
+    let program = folder.path().join("program");
+    std::fs::copy(env!("CARGO_BIN_EXE_benostreamdb"), &program).unwrap();
+    let table = folder.path().join("default/t");
+    let rights = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let run = |text: &str| {
+        let mut command = Command::new(&program);
+        command.args([
+            "sql",
+            "--warehouse",
+            folder.path().to_str().unwrap(),
+            "-e",
+            text,
+        ]);
+        if root {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command.stdin(Stdio::null()).output().unwrap()
+    };
+    for (path, text) in [
+        (table.join("metadata"), "SELECT * FROM t"),
+        (table.join("data"), "SELECT * FROM t"),
+        (table.join("data"), "INSERT INTO t VALUES (2)"),
+        (table.join("metadata"), "DELETE FROM t"),
+    ] {
+        rights(&path, 0o000);
+        let output = run(text);
+        rights(&path, 0o755);
+        let message = self::text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{text}: {message}");
+        assert!(output.stdout.is_empty(), "{text}");
+        assert!(
+            message.starts_with("error: PermissionDenied: "),
+            "{text}: {message}"
+        );
+        assert!(
+            message.contains(path.to_str().unwrap()),
+            "{text}: {message}"
+        );
+    }
+    assert_eq!(done(&sql(&folder, "csv", "SELECT * FROM t")), "id\n1\n");
+}

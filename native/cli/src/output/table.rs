@@ -1,5 +1,5 @@
 //! Aligned columns for reading. Widths follow the first rows; long values and line ends are shortened, which the
-//! other formats never do.
+//! other formats never do, and which one column alone, such as a plan, does not need.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Schema};
@@ -14,16 +14,21 @@ const CELL_CHARS_MAX: usize = 60;
 pub(super) struct TableWriter {
     names: Vec<String>,
     numeric: Vec<bool>,
+    chars_max: usize,
     widths: Option<Vec<usize>>,
     row_count: u64,
 }
 
 impl Writer for TableWriter {
     fn begin(&mut self, schema: &Schema) -> String {
+        self.chars_max = match schema.fields().len() {
+            1 => usize::MAX,
+            _ => CELL_CHARS_MAX,
+        };
         self.names = schema
             .fields()
             .iter()
-            .map(|field| shorten(field.name()))
+            .map(|field| shorten(field.name(), self.chars_max))
             .collect();
         self.numeric = schema
             .fields()
@@ -43,7 +48,10 @@ impl Writer for TableWriter {
                 .zip(batch.columns())
                 .map(|(field, column)| {
                     let value = cell::plain(column, field, row)?;
-                    Ok(value.map_or_else(|| "NULL".to_string(), |value| shorten(&value)))
+                    Ok(value.map_or_else(
+                        || "NULL".to_string(),
+                        |value| shorten(&value, self.chars_max),
+                    ))
                 });
             rows.push(cells.collect::<Result<Vec<String>>>()?);
         }
@@ -104,11 +112,11 @@ fn is_numeric(data_type: &DataType) -> bool {
     data_type.is_numeric()
 }
 
-/// One line of at most [`CELL_CHARS_MAX`] characters.
-fn shorten(value: &str) -> String {
+/// One line of at most `chars_max` characters.
+fn shorten(value: &str, chars_max: usize) -> String {
     let mut text = String::new();
     for (count, character) in value.chars().enumerate() {
-        if count == CELL_CHARS_MAX {
+        if count == chars_max {
             text.pop();
             text.push('…');
             break;

@@ -75,6 +75,13 @@ async fn run(statement: &Statement, environment: &Environment) -> Result<QueryRe
         Statement::DropTable { table, if_exists } => {
             write::drop_table(table, *if_exists, environment).await
         }
+        Statement::CreateSchema {
+            name,
+            if_not_exists,
+        } => write::create_schema(name, *if_not_exists, environment).await,
+        Statement::DropSchema { name, if_exists } => {
+            write::drop_schema(name, *if_exists, environment).await
+        }
         Statement::Insert(insert) => write::insert(insert, tables).await,
         Statement::Delete(delete) => write::delete(delete, tables).await,
         Statement::Update(update) => write::update(update, tables).await,

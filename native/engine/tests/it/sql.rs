@@ -454,8 +454,72 @@ async fn explain_names_files_filters_and_indexes() {
     let plan = rows(&session, "EXPLAIN DELETE FROM t WHERE id = 3")
         .await
         .join("\n");
-    assert!(plan.contains("index=ids"), "{plan}");
+    assert!(
+        plan.starts_with("ScanExec: table=default.t, columns=[_file, _pos], ")
+            && plan.contains("index=ids"),
+        "{plan}"
+    );
     assert_eq!(line(&session, "SELECT count(*) FROM t").await, "10");
+    let stages = rows(&session, "EXPLAIN VERBOSE SELECT a FROM t").await;
+    assert!(
+        stages.iter().any(|line| line == "initial_logical_plan:"),
+        "{stages:?}"
+    );
+}
+
+#[tokio::test]
+async fn schemas_are_created_and_dropped_when_empty() {
+    let session = memory();
+    rows(
+        &session,
+        "CREATE SCHEMA sales; CREATE TABLE sales.orders (id int)",
+    )
+    .await;
+    fails(&session, "CREATE SCHEMA sales", ErrorKind::AlreadyExists).await;
+    rows(&session, "CREATE SCHEMA IF NOT EXISTS sales").await;
+    fails(&session, "DROP SCHEMA sales", ErrorKind::InvalidInput).await;
+    rows(&session, "DROP TABLE sales.orders; DROP SCHEMA sales").await;
+    fails(&session, "DROP SCHEMA sales", ErrorKind::NotFound).await;
+    rows(&session, "DROP SCHEMA IF EXISTS sales").await;
+    fails(
+        &session,
+        "CREATE SCHEMA sales AUTHORIZATION me",
+        ErrorKind::Unsupported,
+    )
+    .await;
+    fails(&session, "CREATE SCHEMA \"../x\"", ErrorKind::InvalidInput).await;
+}
+
+#[tokio::test]
+async fn bytes_are_written_as_hex_or_as_their_text() {
+    let session = memory();
+    rows(&session, "CREATE TABLE t (id int, b bytea, f fixed(2))").await;
+    rows(
+        &session,
+        r"INSERT INTO t VALUES (1, '\x0aFF', '\xdead'), (2, 'abc', 'ab'), (3, X'00', X'0102'), (4, '\x', NULL)",
+    )
+    .await;
+    let stored = rows(&session, "SELECT b, f FROM t ORDER BY id").await;
+    assert_eq!(stored, ["0aff|dead", "616263|6162", "00|0102", "|NULL"]);
+    for filter in [
+        r"b = '\x0aff'",
+        r"f = '\xDEAD'",
+        r"b = CAST('\x0aff' AS bytea)",
+        r"b IN ('\x0aff', 'zz')",
+    ] {
+        let found = line(&session, &format!("SELECT id FROM t WHERE {filter}")).await;
+        assert_eq!(found, "1", "{filter}");
+    }
+    rows(&session, r"UPDATE t SET b = '\xbeef' WHERE id = 1").await;
+    assert_eq!(line(&session, "SELECT b FROM t WHERE id = 1").await, "beef");
+    for text in [r"\x0", r"\xzz", r"\x+1"] {
+        fails(
+            &session,
+            &format!("INSERT INTO t (b) VALUES ('{text}')"),
+            ErrorKind::InvalidInput,
+        )
+        .await;
+    }
 }
 
 #[tokio::test]

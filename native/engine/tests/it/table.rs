@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use arrow::array::{Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
+use benostreamdb::maintain::IndexRequest;
 use benostreamdb::storage::Storage;
 use benostreamdb::storage::testing::{FaultMode, FaultStore, TempFolder};
 use benostreamdb::{
-    CommitOperation, CommitRequest, CompareOp, ErrorKind, Predicate, ScanRequest, Session,
-    SessionOptions, Value,
+    CommitOperation, CommitRequest, CompareOp, ErrorKind, Predicate, Result, ScanRequest, Session,
+    SessionOptions, Table, Value,
 };
 use object_store::memory::InMemory;
 
@@ -313,40 +314,98 @@ async fn l6_drop_removes_the_table_and_leaves_foreign_files() {
     assert_eq!(left.len(), 1, "{left:?}");
 }
 
-/// L3 and L8: whatever store operation of a commit fails, the table is the old one or the new one, and success was said only for the new.
-#[tokio::test]
-async fn l3_commit_failing_at_every_operation_leaves_old_or_new() {
-    for mode in [FaultMode::Error, FaultMode::LostAnswer, FaultMode::DiskFull] {
-        for operation in 0.. {
-            let store = Arc::new(FaultStore::new(Arc::new(InMemory::new())));
-            let storage = Storage::new(&BTreeMap::new(), &[])
-                .unwrap()
-                .with_store("memory://", store.clone());
-            let session = Session::over(storage, Some("memory:///lake")).unwrap();
-            let table = session
-                .create_table(&name("t"), &docs_schema(), &BTreeMap::new())
+/// Something that a user does to a table of ten rows, and how many rows there are then.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Append,
+    Delete,
+    Index,
+}
+
+impl Change {
+    async fn apply(self, table: &Table) -> Result<usize> {
+        match self {
+            Change::Append => table.append(&[docs(10, 10, 1)]).await.map(|_| 20),
+            Change::Delete => delete_where(table, equals(table, "id", Value::Long(3)))
                 .await
-                .unwrap();
-            table.append(&[docs(0, 10, 1)]).await.unwrap();
-            let table = table.refresh().await.unwrap();
-            let before = store.operations();
-            store.fail_at(before + operation, mode);
-            let outcome = table.append(&[docs(10, 10, 1)]).await;
-            let reached = store.operations() > before + operation;
-            store.heal();
-            let count = rows(&table.refresh().await.unwrap()).await.len();
-            match outcome {
-                Ok(_) => assert_eq!(count, 20, "{mode:?} at {operation}"),
-                Err(error) if error.kind() == ErrorKind::CommitUnknown => {
-                    assert!(count == 10 || count == 20)
-                }
-                Err(error) => assert_eq!(count, 10, "{mode:?} at {operation}: {error}"),
-            }
-            if !reached {
-                break;
+                .map(|_| 9),
+            Change::Index => {
+                let index = IndexRequest {
+                    kind: "bitmap".into(),
+                    columns: vec!["kind".into()],
+                    ..IndexRequest::default()
+                };
+                table.create_index(&index).await.map(|_| 10)
             }
         }
     }
+
+    fn rows_after(self) -> usize {
+        match self {
+            Change::Append => 20,
+            Change::Delete => 9,
+            Change::Index => 10,
+        }
+    }
+}
+
+/// L3 and L8: whatever store operation of a change fails, the table is the old one or the new one, success was said
+/// only for the new, and the error names a file of the table.
+#[tokio::test]
+async fn l3_change_failing_at_every_operation_leaves_old_or_new() {
+    for change in [Change::Append, Change::Delete, Change::Index] {
+        for mode in [FaultMode::Error, FaultMode::LostAnswer, FaultMode::DiskFull] {
+            for operation in 1.. {
+                if !fail_once(change, mode, operation).await {
+                    assert!(
+                        operation > 4,
+                        "{change:?} reached the store {operation} times"
+                    );
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Fails one store operation of a change and checks what is left; false if the change has fewer operations.
+async fn fail_once(change: Change, mode: FaultMode, operation: u64) -> bool {
+    let store = Arc::new(FaultStore::new(Arc::new(InMemory::new())));
+    let storage = Storage::new(&BTreeMap::new(), &[])
+        .unwrap()
+        .with_store("memory://", store.clone());
+    let session = Session::over(storage, Some("memory:///lake")).unwrap();
+    let table = session
+        .create_table(&name("t"), &docs_schema(), &BTreeMap::new())
+        .await
+        .unwrap();
+    table.append(&[docs(0, 10, 1)]).await.unwrap();
+    let table = table.refresh().await.unwrap();
+    match mode {
+        FaultMode::DiskFull => store.fail_from(operation, mode),
+        _ => store.fail_at(operation, mode),
+    }
+    let outcome = change.apply(&table).await;
+    let reached = store.operations() >= operation;
+    store.heal();
+    let count = rows(&table.refresh().await.unwrap()).await.len();
+    let what = format!("{change:?} with {mode:?} at {operation}");
+    match outcome {
+        Ok(expected) => assert_eq!(count, expected, "{what}"),
+        Err(error) => {
+            match error.kind() {
+                ErrorKind::CommitUnknown => {
+                    assert!(count == 10 || count == change.rows_after(), "{what}");
+                }
+                _ => assert_eq!(count, 10, "{what}: {error}"),
+            }
+            assert!(
+                error.to_string().contains("lake/default/t"),
+                "{what}: {error}"
+            );
+        }
+    }
+    reached
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use datafusion::logical_expr::{AggregateUDF, Expr, ScalarUDF};
 pub(crate) use checked::{checked, is_checked};
 pub(crate) use distance::DistanceKind;
 pub(crate) use float::{canonical, canonical_array, is_canonical};
-pub(crate) use text::text_as;
+pub(crate) use text::{parse_bytes, text_as};
 pub(crate) use uuid::TO_UUID;
 pub(crate) use vector::{TO_VECTOR, parse_vector, scalar_vector, vector_literal};
 

@@ -10,6 +10,23 @@ use crate::error::Error;
 const UUID_WIDTH: i32 = 16;
 const DECIMAL_PRECISION: u8 = 38;
 
+/// The bytes that a text constant stands for: two hex digits each after `\x`, as PostgreSQL's bytea, else its own.
+pub(crate) fn parse_bytes(text: &str) -> crate::error::Result<Vec<u8>> {
+    let Some(digits) = text.strip_prefix("\\x") else {
+        return Ok(text.as_bytes().to_vec());
+    };
+    let invalid = || Error::invalid_input(format!("'{text}' is not pairs of hex digits after \\x"));
+    let pair = |pair: &[u8]| {
+        let pair = std::str::from_utf8(pair)
+            .ok()
+            .filter(|pair| pair.len() == 2)?;
+        let digits = pair.bytes().all(|digit| digit.is_ascii_hexdigit());
+        digits.then(|| u8::from_str_radix(pair, 16).ok()).flatten()
+    };
+    let bytes = digits.as_bytes().chunks(2).map(pair);
+    bytes.collect::<Option<Vec<u8>>>().ok_or_else(invalid)
+}
+
 /// The constant as a value of `data_type`; None where text stays text. Errors: InvalidInput if it is none.
 pub(crate) fn text_as(text: &str, data_type: &DataType) -> Result<Option<ScalarValue>> {
     let cast = |data_type: &DataType| {
@@ -30,20 +47,17 @@ pub(crate) fn text_as(text: &str, data_type: &DataType) -> Result<Option<ScalarV
             Ok(Some(ScalarValue::FixedSizeBinary(UUID_WIDTH, Some(bytes))))
         }
         DataType::FixedSizeBinary(width) => {
-            if i32::try_from(text.len()) != Ok(*width) {
+            let bytes = parse_bytes(text)?;
+            if i32::try_from(bytes.len()) != Ok(*width) {
                 let message = format!("'{text}' does not have {width} bytes");
                 return Err(Error::invalid_input(message).into());
             }
-            Ok(Some(ScalarValue::FixedSizeBinary(
-                *width,
-                Some(text.as_bytes().to_vec()),
-            )))
+            Ok(Some(ScalarValue::FixedSizeBinary(*width, Some(bytes))))
         }
-        DataType::Boolean
-        | DataType::Date32
-        | DataType::Time64(_)
-        | DataType::Timestamp(..)
-        | DataType::Binary => cast(data_type),
+        DataType::Binary => Ok(Some(ScalarValue::Binary(Some(parse_bytes(text)?)))),
+        DataType::Boolean | DataType::Date32 | DataType::Time64(_) | DataType::Timestamp(..) => {
+            cast(data_type)
+        }
         number if number.is_numeric() => cast(number),
         _ => Ok(None),
     }

@@ -28,6 +28,14 @@ pub(crate) enum Statement {
         table: ObjectName,
         if_exists: bool,
     },
+    CreateSchema {
+        name: ObjectName,
+        if_not_exists: bool,
+    },
+    DropSchema {
+        name: ObjectName,
+        if_exists: bool,
+    },
     Insert(Box<Insert>),
     Delete(Box<Delete>),
     Update(Box<Update>),
@@ -187,6 +195,7 @@ fn convert(mut statement: ast::Statement) -> Result<Statement> {
         ast::Statement::Query(query) => query_statement(query),
         ast::Statement::Explain { .. } => explain(statement),
         ast::Statement::CreateTable(create) => create_table(create),
+        ast::Statement::CreateSchema { .. } => create_schema(statement),
         ast::Statement::Drop { .. } => drop_object(statement),
         ast::Statement::Insert(insert) => self::insert(insert),
         ast::Statement::Delete(delete) => self::delete(delete),
@@ -352,6 +361,23 @@ fn push_property(known: &mut Vec<(String, String)>, key: String, value: &Expr) -
     Ok(())
 }
 
+fn create_schema(statement: ast::Statement) -> Result<Statement> {
+    match statement {
+        ast::Statement::CreateSchema {
+            schema_name: ast::SchemaName::Simple(name),
+            if_not_exists,
+            with: None,
+            options: None,
+            default_collate_spec: None,
+            clone: None,
+        } => Ok(Statement::CreateSchema {
+            name,
+            if_not_exists,
+        }),
+        _ => unsupported("CREATE SCHEMA with more than a name"),
+    }
+}
+
 fn drop_object(statement: ast::Statement) -> Result<Statement> {
     let ast::Statement::Drop {
         object_type,
@@ -376,6 +402,10 @@ fn drop_object(statement: ast::Statement) -> Result<Statement> {
     match (object_type, table) {
         (ObjectType::Table, None) => Ok(Statement::DropTable {
             table: name.clone(),
+            if_exists,
+        }),
+        (ObjectType::Schema, None) => Ok(Statement::DropSchema {
+            name: name.clone(),
             if_exists,
         }),
         (ObjectType::Index, Some(table)) => {

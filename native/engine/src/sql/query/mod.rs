@@ -13,7 +13,7 @@ mod target;
 mod tests;
 
 pub(crate) use error::explain_error;
-pub(crate) use normalize::{Normalize, call, cast};
+pub(crate) use normalize::{Normalize, bytes, call, cast};
 pub(crate) use planner::Planner;
 pub(crate) use relation::table_argument;
 pub(crate) use table::{StatementTables, table_ref};

@@ -185,9 +185,25 @@ fn normalize_type(data_type: &mut DataType) {
     }
 }
 
+/// A text constant as the bytes it stands for.
+pub(crate) fn bytes(text: String) -> Result<Expr, Error> {
+    use std::fmt::Write as _;
+    let mut digits = String::with_capacity(2 * text.len());
+    for byte in functions::parse_bytes(&text)? {
+        write!(digits, "{byte:02x}").map_err(|_| Error::internal("a string that takes no text"))?;
+    }
+    Ok(Expr::value(Value::HexStringLiteral(digits)))
+}
+
 /// The function behind a cast that the planner does not know.
 fn call_for_cast(operand: &Expr, data_type: &DataType) -> Result<Option<Expr>, Error> {
     match data_type {
+        DataType::Bytea => match operand {
+            Expr::Value(literal) if !matches!(literal.value, Value::HexStringLiteral(_)) => {
+                literal.value.clone().into_string().map(bytes).transpose()
+            }
+            _ => Ok(None),
+        },
         DataType::Uuid => Ok(Some(call(functions::TO_UUID, vec![operand.clone()]))),
         DataType::Custom(name, modifiers) if name.to_string().eq_ignore_ascii_case("vector") => {
             let mut arguments = vec![operand.clone()];

@@ -4,6 +4,7 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, LazyLock};
 
+use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SessionState, SessionStateBuilder, TaskContext};
@@ -19,7 +20,7 @@ use super::explain_error;
 use super::operator::Operators;
 use super::relation::SearchRelations;
 use super::table::{CATALOG_NAME, StatementTables};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::sql::function;
 use crate::sql::result::QueryResult;
 use crate::sql::rule::{Cooperation, NearestRule, NumericPromotion, PostgresSemantics};
@@ -120,7 +121,7 @@ impl Planner {
         Ok(QueryResult::rows(schema, batches))
     }
 
-    /// The plan as EXPLAIN shows it; with `analyze` it runs.
+    /// The plan as EXPLAIN shows it, a line a row; with `analyze` it runs, with `verbose` every stage is shown.
     pub(crate) async fn explain(
         &self,
         plan: LogicalPlan,
@@ -130,7 +131,8 @@ impl Planner {
         let plan = LogicalPlanBuilder::from(plan)
             .explain(verbose, analyze)
             .map_err(explain_error)?;
-        self.run(plan.build().map_err(explain_error)?).await
+        let explained = self.run(plan.build().map_err(explain_error)?).await?;
+        plan_lines(&explained.collect().await?, verbose)
     }
 
     fn task_context(&self) -> Arc<TaskContext> {
@@ -151,4 +153,31 @@ impl Planner {
             Arc::new(runtime),
         ))
     }
+}
+
+/// The rows (stage, text) of an explained plan as lines. Users see the plan that runs; stages are for developers.
+fn plan_lines(stages: &[RecordBatch], verbose: bool) -> Result<QueryResult> {
+    let mut lines = Vec::new();
+    for batch in stages {
+        let [names, texts] = batch.columns() else {
+            return Err(Error::internal("EXPLAIN without stage and text"));
+        };
+        for (name, text) in names
+            .as_string::<i32>()
+            .iter()
+            .zip(texts.as_string::<i32>())
+        {
+            let (name, text) = (name.unwrap_or_default(), text.unwrap_or_default());
+            if verbose {
+                lines.push(format!("{name}:"));
+            } else if name == "logical_plan" {
+                continue;
+            }
+            lines.extend(text.lines().map(|line| line.replace('\u{1}', "_")));
+        }
+    }
+    let lines: ArrayRef = Arc::new(StringArray::from(lines));
+    Ok(QueryResult::batch(RecordBatch::try_from_iter([(
+        "plan", lines,
+    )])?))
 }

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::sql::explain_error;
 use crate::sql::function::{TO_UUID, TO_VECTOR};
 use crate::sql::parse::Insert;
-use crate::sql::query::{Planner, StatementTables, call, cast};
+use crate::sql::query::{Planner, StatementTables, bytes, call, cast};
 use crate::sql::result::QueryResult;
 use crate::sql::scan::is_uuid;
 use crate::table::Table;
@@ -108,7 +108,7 @@ fn prepare_values(source: &mut Query, targets: &[usize], table: &Table) -> Resul
                 return Err(Error::unsupported("DEFAULT in VALUES is not supported"));
             }
             if let Some(field) = table.arrow_schema().fields().get(*target) {
-                *cell = literal_for(field, cell.clone());
+                *cell = literal_for(field, cell.clone())?;
             }
         }
     }
@@ -145,21 +145,30 @@ pub(super) fn reads_any_type(value: &ast::Expr) -> bool {
 }
 
 /// A value for a column; a text constant is read as the column's type, whatever stands beside it.
-pub(super) fn literal_for(field: &Field, value: ast::Expr) -> ast::Expr {
+pub(super) fn literal_for(field: &Field, value: ast::Expr) -> Result<ast::Expr> {
     let vector = match field.data_type() {
         DataType::List(element) => element.data_type() == &DataType::Float32,
         _ => false,
     };
     let float = field.data_type().is_floating();
     if !(is_text_literal(&value) || float && is_number(&value)) {
-        return value;
+        return Ok(value);
     }
-    match sql_type(field.data_type()) {
+    if matches!(
+        field.data_type(),
+        DataType::Binary | DataType::FixedSizeBinary(_)
+    ) && !is_uuid(field)
+        && let ast::Expr::Value(literal) = &value
+        && let Some(text) = literal.value.clone().into_string()
+    {
+        return bytes(text);
+    }
+    Ok(match sql_type(field.data_type()) {
         _ if vector => call(TO_VECTOR, vec![value]),
         _ if is_uuid(field) => call(TO_UUID, vec![value]),
         Some(data_type) => cast(Box::new(value), data_type),
         None => value,
-    }
+    })
 }
 
 /// Every column of the table: assigned from the rows, or NULL.

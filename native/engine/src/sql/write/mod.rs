@@ -8,9 +8,11 @@ mod column_type;
 mod create;
 mod delete;
 mod insert;
+mod schema;
 mod update;
 
 pub(crate) use create::{create_table, drop_table};
 pub(crate) use delete::{delete, plan_delete, truncate};
 pub(crate) use insert::{insert, plan_insert};
+pub(crate) use schema::{create_schema, drop_schema};
 pub(crate) use update::{plan_update, update};

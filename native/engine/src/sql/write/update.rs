@@ -34,7 +34,7 @@ pub(crate) async fn plan_update(update: &Update, tables: StatementTables) -> Res
         items.push(match value {
             None => target_column(&alias, field.name()),
             Some(value) => SelectItem::ExprWithAlias {
-                expr: literal_for(field, value.clone()),
+                expr: literal_for(field, value.clone())?,
                 alias: Ident::with_quote('"', field.name()),
             },
         });
