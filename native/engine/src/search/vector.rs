@@ -118,11 +118,16 @@ async fn from_index(
         })
         .max(wanted);
     let found = {
-        let (index, query, allowed) = (Arc::clone(index), request.query.clone(), allowed.clone());
-        tokio::task::spawn_blocking(move || index.search(&query, wanted, ef, Some(&allowed)))
+        let (index, query) = (Arc::clone(index), request.query.clone());
+        let some = (!index.valid_rows().is_subset(&allowed)).then(|| allowed.clone());
+        tokio::task::spawn_blocking(move || index.search(&query, wanted, ef, some.as_ref()))
             .await
             .map_err(|e| Error::internal(format!("the vector search failed: {e}")))??
     };
+    search
+        .context
+        .environment
+        .count_distances(found.distance_count);
     let proposed = RoaringBitmap::from_iter(found.hits.iter().map(|h| h.row));
     let mut candidates = measure(search, request, segment, &proposed).await?;
     if request.nulls != NullDistance::Drop {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parquet::file::metadata::ParquetMetaData;
 use roaring::RoaringBitmap;
@@ -29,6 +30,7 @@ struct Inner {
     footers: Footers,
     segments: Cache<String, OpenIndex>,
     deletes: Cache<(String, u64), Arc<BTreeMap<String, RoaringBitmap>>>,
+    distances: AtomicU64,
 }
 
 /// Parquet footers by path and size.
@@ -58,6 +60,7 @@ impl Environment {
                 footers: Footers(Cache::new(FOOTER_CACHE_BYTES)),
                 segments: Cache::new(SEGMENT_CACHE_BYTES),
                 deletes: Cache::new(DELETE_CACHE_BYTES),
+                distances: AtomicU64::new(0),
             }),
         })
     }
@@ -91,6 +94,15 @@ impl Environment {
             parts
         };
         Ok(TableRef::Name { namespace, name })
+    }
+
+    /// How many distances vector indexes have computed for the searches of this session.
+    pub fn distances_computed(&self) -> u64 {
+        self.inner.distances.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_distances(&self, count: u64) {
+        self.inner.distances.fetch_add(count, Ordering::Relaxed);
     }
 
     pub(crate) fn footers(&self) -> &Footers {

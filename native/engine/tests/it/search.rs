@@ -32,7 +32,7 @@ fn clustered(seed: u64, rows: usize) -> Vec<Vec<f32>> {
         .collect()
 }
 
-async fn vector_table(session: &Session) -> Table {
+async fn vector_table(session: &Session, row_count: usize) -> Table {
     let list = DataType::List(Arc::new(Field::new("element", DataType::Float32, true)));
     let schema = Schema::new(vec![
         Field::new("id", DataType::Int64, false),
@@ -43,10 +43,11 @@ async fn vector_table(session: &Session) -> Table {
         .create_table(&name("v"), &schema, &BTreeMap::new())
         .await
         .unwrap();
-    let rows = clustered(11, ROWS);
-    for (file, part) in rows.chunks(ROWS / 3).enumerate() {
+    let rows = clustered(11, row_count);
+    let file_rows = row_count / 3;
+    for (file, part) in rows.chunks(file_rows).enumerate() {
         let ids =
-            Int64Array::from_iter_values((0..part.len()).map(|i| (file * (ROWS / 3) + i) as i64));
+            Int64Array::from_iter_values((0..part.len()).map(|i| (file * file_rows + i) as i64));
         let buckets = Int64Array::from_iter_values(ids.values().iter().map(|i| i * 7919 % 100));
         let batch = RecordBatch::try_from_iter([
             ("id", Arc::new(ids) as _),
@@ -129,7 +130,7 @@ async fn recall(table: &Table, filter: Option<Predicate>) -> f64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hnsw_recall_holds_plain_filtered_and_after_deletes() {
     let (session, _) = memory();
-    let table = vector_table(&session).await;
+    let table = vector_table(&session, ROWS).await;
     table
         .create_index(&IndexRequest {
             kind: "hnsw".into(),
@@ -322,6 +323,42 @@ async fn equality_over_twenty_files_reads_data_of_matching_files_only() {
         .filter(|path| path.contains("/data/"))
         .collect();
     assert_eq!(data.len(), 1, "{data:?}");
+}
+
+#[tokio::test]
+async fn search_of_fifty_thousand_rows_computes_few_distances_and_builds_nothing() {
+    const MANY: usize = 50_000;
+    let (session, store) = memory();
+    let table = vector_table(&session, MANY).await;
+    table
+        .create_index(&IndexRequest {
+            kind: "hnsw".into(),
+            columns: vec!["v".into()],
+            ..IndexRequest::default()
+        })
+        .await
+        .unwrap();
+    store.reset();
+    let opened = Session::over(
+        session.environment().storage().clone(),
+        Some("memory:///lake"),
+    )
+    .unwrap();
+    let table = opened.table(&name("v")).await.unwrap();
+    let queries = clustered(11, MANY + 20).split_off(MANY);
+    for query in &queries {
+        let before = opened.environment().distances_computed();
+        let request = nearest(&table, query, 10, SearchMode::Balanced, vec![]);
+        assert_eq!(best(&table, &request).await.len(), 10);
+        let distances = opened.environment().distances_computed() - before;
+        assert!(
+            (10..MANY as u64 / 10).contains(&distances),
+            "{distances} distances"
+        );
+    }
+    assert!(store.puts().is_empty(), "{:?}", store.puts());
+    let segment = store.reads_of(".bsdb_idx");
+    assert!(segment.gets <= 4, "the segment was read {segment:?}");
 }
 
 #[tokio::test]
