@@ -148,18 +148,33 @@ fn explain(report: &ScanReport) -> String {
             report.files_pruned_by_statistics
         ),
         format!("files pruned by index: {}", report.files_pruned_by_index),
-        format!(
+        format!("rows: {}", report.rows_total),
+    ];
+    if report.segments.is_empty() {
+        lines.push("index: none".to_string());
+    } else {
+        let what = if report.is_search {
+            "rows indexed"
+        } else {
+            "rows proposed"
+        };
+        lines.push(format!("{what}: {}", report.rows_proposed));
+        lines.push(format!(
             "files scanned without index: {}",
             report.files_scanned_without_index
-        ),
-        format!("rows: {}", report.rows_total),
-        format!("rows proposed: {}", report.rows_proposed),
-    ];
+        ));
+    }
     lines.extend(
         report
             .segments
             .iter()
             .map(|(name, count)| format!("index {name}: {count} segments")),
+    );
+    lines.extend(
+        report
+            .unused_indexes
+            .iter()
+            .map(|(name, reason)| format!("index {name} is not used: {reason}")),
     );
     lines.extend(
         report

@@ -88,7 +88,7 @@ pub(crate) struct Connection {
     #[arg(long = "map-prefix", value_name = "RECORDED=ACTUAL", value_parser = pair)]
     pub(crate) map_prefix: Vec<(String, String)>,
     /// A storage option; repeatable
-    #[arg(long = "option", value_name = "KEY=VALUE", value_parser = pair)]
+    #[arg(long = "option", value_name = "KEY=VALUE", value_parser = storage_option)]
     pub(crate) options: Vec<(String, String)>,
 }
 
@@ -103,10 +103,21 @@ impl Connection {
     }
 }
 
+/// Options of object stores, which this version has none of.
+fn storage_option(text: &str) -> Result<(String, String), String> {
+    let (key, _) = pair(text)?;
+    match key.split('.').next() {
+        Some("s3" | "adls" | "gcs" | "client") => Err(format!(
+            "{key} is not supported yet: tables lie on local disk"
+        )),
+        _ => Err(format!("there is no option {key}")),
+    }
+}
+
 fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_string(), value.to_string())),
-        _ => Err("expected KEY=VALUE".to_string()),
+        _ => Err("expected a name and a value with = between them".to_string()),
     }
 }
 

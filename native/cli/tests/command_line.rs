@@ -197,7 +197,7 @@ fn tables_are_described_indexed_and_listed() {
     ));
     let described = done(&run(&["describe", "--warehouse", warehouse, "t"])).to_string();
     assert!(
-        described.contains("location: ") && described.contains("total records: 1"),
+        described.contains("location: ") && described.contains("rows in data files: 1"),
         "{described}"
     );
     let columns = done(&run(&[
@@ -238,7 +238,7 @@ fn tables_are_described_indexed_and_listed() {
     assert_eq!(snapshots.lines().count(), 3, "{snapshots}");
     assert!(
         snapshots.starts_with(
-            "committed_at,snapshot_id,parent_id,operation,added_records,total_records\n"
+            "committed_at,snapshot_id,parent_id,operation,added_records,total_records,total_position_deletes\n"
         )
     );
 }

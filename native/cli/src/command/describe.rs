@@ -36,13 +36,14 @@ fn facts(table: &Table) -> Vec<(String, String)> {
         ("snapshot".to_string(), snapshot),
     ];
     if let Some(snapshot) = table.snapshot() {
-        for key in ["total-records", "total-data-files", "total-delete-files"] {
-            facts.extend(
-                snapshot
-                    .summary
-                    .get(key)
-                    .map(|value| (key.replace('-', " "), value.clone())),
-            );
+        for (key, name) in [
+            ("total-records", "rows in data files"),
+            ("total-position-deletes", "rows deleted"),
+            ("total-data-files", "data files"),
+            ("total-delete-files", "delete files"),
+        ] {
+            let value = snapshot.summary.get(key);
+            facts.extend(value.map(|value| (name.to_string(), value.clone())));
         }
     }
     facts.extend(

@@ -22,7 +22,7 @@ pub(crate) async fn run(arguments: &TableArguments) -> Result<()> {
     let times = TimestampMillisecondArray::from_iter_values(
         snapshots.iter().map(|snapshot| snapshot.timestamp_ms),
     );
-    let columns: [(&str, ArrayRef); 6] = [
+    let columns: [(&str, ArrayRef); 7] = [
         ("committed_at", Arc::new(times.with_timezone("UTC"))),
         (
             "snapshot_id",
@@ -39,6 +39,7 @@ pub(crate) async fn run(arguments: &TableArguments) -> Result<()> {
         ("operation", summary("operation")),
         ("added_records", summary("added-records")),
         ("total_records", summary("total-records")),
+        ("total_position_deletes", summary("total-position-deletes")),
     ];
     let columns = columns
         .into_iter()

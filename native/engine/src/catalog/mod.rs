@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 pub use file_system::FileSystemCatalog;
+pub(crate) use name::DEFAULT_NAMESPACE;
 pub use name::TableRef;
 
 use crate::error::Result;

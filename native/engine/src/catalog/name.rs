@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::storage::Location;
 
 /// The namespace of a name without one; it needs no creating.
-pub(super) const DEFAULT_NAMESPACE: &str = "default";
+pub(crate) const DEFAULT_NAMESPACE: &str = "default";
 
 /// A table as a user names it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

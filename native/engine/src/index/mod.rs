@@ -12,6 +12,7 @@ pub mod segment;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use arrow::array::RecordBatch;
 use bytes::Bytes;
@@ -92,6 +93,13 @@ pub trait IndexKind: Send + Sync {
 pub trait IndexBuilder: Send {
     /// Adds rows. The batch has exactly the indexed columns.
     fn add(&mut self, batch: &RecordBatch) -> Result<()>;
+    /// Takes a flag that ends a long build early, with an error, once it is set.
+    fn stop_on(&mut self, _stop: Arc<AtomicBool>) {}
+    /// The lengths of the vectors added so far, two at most: more do not matter, since then the column has no one
+    /// dimension.
+    fn vector_lengths(&self) -> Vec<usize> {
+        Vec::new()
+    }
     /// Ends the build.
     fn finish(self: Box<Self>) -> Result<Vec<Blob>>;
 }

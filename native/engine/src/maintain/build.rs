@@ -2,7 +2,9 @@
 //! published at once. Building reads every physical row, deleted ones too, since deletes come from the
 //! queried snapshot and never from an index. Equal input gives equal bytes and thus one file.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::TryStreamExt as _;
 use serde::{Deserialize, Serialize};
@@ -14,8 +16,9 @@ use crate::index::{self, Blob, IndexBuilder, IndexDefinition};
 use crate::storage::Location;
 use crate::table::{
     Environment, FileRead, FileTask, LiveFile, OverlayStore, ReadContext, Table, build_id,
-    check_build, decode, encode, live_files,
+    check_build, decode, dimension_property, encode, live_files,
 };
+use crate::telemetry;
 
 const PIECE_MAGIC: &[u8; 4] = b"BSDI";
 const MESSAGE_MAGIC: &[u8; 4] = b"BSDJ";
@@ -50,6 +53,7 @@ pub struct SegmentMessage {
     table_uuid: String,
     definition: IndexDefinition,
     segment: SegmentEntry,
+    vector_lengths: Vec<usize>,
 }
 
 impl IndexPiece {
@@ -87,7 +91,7 @@ impl IndexPiece {
             table_schema: Arc::new(schema.to_arrow()?),
             deletes: Arc::default(),
         };
-        let blobs = self.build_blobs(&context).await?;
+        let (blobs, vector_lengths) = self.build_blobs(&context).await?;
         let header = SegmentHeader {
             definition: self.definition.clone(),
             table_uuid: self.table_uuid.clone(),
@@ -112,6 +116,7 @@ impl IndexPiece {
             table_uuid: self.table_uuid.clone(),
             definition: self.definition.clone(),
             segment,
+            vector_lengths,
         })
     }
 
@@ -132,7 +137,7 @@ impl IndexPiece {
             .collect()
     }
 
-    async fn build_blobs(&self, context: &ReadContext) -> Result<Vec<Blob>> {
+    async fn build_blobs(&self, context: &ReadContext) -> Result<(Vec<Blob>, Vec<usize>)> {
         let fields = self
             .definition
             .columns
@@ -155,9 +160,23 @@ impl IndexPiece {
                 tokio::task::yield_now().await;
             }
         }
-        tokio::task::spawn_blocking(move || builder.finish())
+        let stop = StopOnDrop::default();
+        builder.stop_on(Arc::clone(&stop.0));
+        let lengths = builder.vector_lengths();
+        let blobs = tokio::task::spawn_blocking(move || builder.finish())
             .await
-            .map_err(|e| Error::internal(format!("the build failed: {e}")))?
+            .map_err(|e| Error::internal(format!("the build failed: {e}")))??;
+        Ok((blobs, lengths))
+    }
+}
+
+/// Ends the work of a thread whose result nobody waits for any more.
+#[derive(Default)]
+struct StopOnDrop(Arc<AtomicBool>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -179,9 +198,9 @@ impl Table {
     /// Which pieces an index lacks for the pinned snapshot; at least `parallelism` where there are so many files.
     pub async fn plan_index_build(&self, name: &str, parallelism: usize) -> Result<IndexBuildPlan> {
         let manifest = self.overlay().manifest().await?;
-        let entry = manifest.index(name).ok_or_else(|| {
-            Error::not_found(format!("table {} has no index {name}", self.name()))
-        })?;
+        let Some(entry) = manifest.index(name) else {
+            return Err(self.missing_index(name).await?);
+        };
         let definition = entry.definition.clone();
         let files: Vec<LiveFile> = live_files(self)
             .await?
@@ -233,9 +252,11 @@ impl Table {
         })
     }
 
-    /// Publishes built segments in one step. Errors: Conflict if the index was dropped or defined anew meanwhile.
+    /// Publishes built segments in one step. The first vectors that an index takes fix the dimension of their column
+    /// if they have but one. Errors: Conflict if the index was dropped or defined anew meanwhile.
     pub async fn commit_index(&self, messages: &[SegmentMessage]) -> Result<()> {
         let mut changes = Vec::new();
+        let first = self.first_segments(messages).await?;
         for message in messages {
             if message.table_uuid != self.uuid() {
                 return Err(Error::invalid_input(format!(
@@ -250,7 +271,51 @@ impl Table {
             });
         }
         changes.extend(self.snapshot_id().map(OverlayChange::Synced));
-        self.overlay().publish(&changes).await.map(|_| ())
+        self.overlay().publish(&changes).await?;
+        if let Some(definition) = first {
+            self.fix_dimension(&definition, messages).await;
+        }
+        Ok(())
+    }
+
+    /// The index of the segments if it has none yet.
+    async fn first_segments(&self, messages: &[SegmentMessage]) -> Result<Option<IndexDefinition>> {
+        let Some(message) = messages.first() else {
+            return Ok(None);
+        };
+        let manifest = self.overlay().manifest().await?;
+        let known = manifest.index(&message.definition.name);
+        let first = known.is_none_or(|entry| entry.segments.is_empty());
+        Ok(first.then(|| message.definition.clone()))
+    }
+
+    /// Declares the dimension of a vector column whose vectors all have one length. A table that takes no commits,
+    /// or many at once, keeps an undeclared dimension: searches answer without it.
+    async fn fix_dimension(&self, definition: &IndexDefinition, messages: &[SegmentMessage]) {
+        let lengths: BTreeSet<usize> = messages
+            .iter()
+            .flat_map(|message| message.vector_lengths.iter().copied())
+            .collect();
+        let (Some(length), 1) = (lengths.first(), lengths.len()) else {
+            return;
+        };
+        let column = definition.columns.first().and_then(|id| {
+            let schema = self.schema().ok()?;
+            schema.field(*id).map(|field| field.name.clone())
+        });
+        let Some(column) = column else { return };
+        if self.check_writable().is_err() || !matches!(self.dimension(&column), Ok(None)) {
+            return;
+        }
+        let declared = [(dimension_property(&column), length.to_string())];
+        let newest = self.refresh().await;
+        let set = async { newest?.set_properties(&declared, &[]).await };
+        if let Err(error) = set.await {
+            telemetry::warn(&format!(
+                "the dimension of column {column} of table {} was not declared: {error}",
+                self.name()
+            ));
+        }
     }
 
     /// Builds what one index, or every index, lacks for the newest snapshot. Returns how many files were indexed.

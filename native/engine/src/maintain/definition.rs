@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use arrow::datatypes::FieldRef;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
+use crate::iceberg::schema::Field;
 use crate::index::overlay::OverlayChange;
 use crate::index::{self, IndexDefinition};
 use crate::table::{Table, live_files, output_field};
+use crate::telemetry;
 
 /// What a user asks to index.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -65,8 +67,16 @@ impl Table {
                     .join(", ")
             };
             let field = schema.column(name).ok_or_else(|| {
+                let same = |field: &&Field| field.name.to_lowercase() == name.to_lowercase();
+                let hint = schema
+                    .fields
+                    .iter()
+                    .find(same)
+                    .map_or_else(String::new, |field| {
+                        format!(" (did you mean \"{}\"?)", field.name)
+                    });
                 Error::invalid_input(format!(
-                    "table {} has no column {name}; it has {}",
+                    "table {} has no column {name}{hint}; it has {}",
                     self.name(),
                     known()
                 ))
@@ -113,7 +123,8 @@ impl Table {
             .map(|_| ())
     }
 
-    /// Defines an index and builds it for every file of the snapshot. Errors: AlreadyExists unless the request allows it.
+    /// Defines an index and builds it for every file of the snapshot; one that cannot be built is removed again.
+    /// Errors: AlreadyExists unless the request allows it.
     pub async fn create_index(&self, request: &IndexRequest) -> Result<IndexDefinition> {
         let definition = self.resolve_index(request)?;
         if request.if_not_exists
@@ -122,16 +133,51 @@ impl Table {
             return Ok(entry.definition.clone());
         }
         self.define_index(&definition).await?;
-        self.refresh_index(Some(&definition.name)).await?;
-        Ok(definition)
+        match self.refresh_index(Some(&definition.name)).await {
+            Ok(_) => Ok(definition),
+            Err(error) => {
+                if let Err(left) = self.drop_index(&definition.name).await {
+                    telemetry::warn(&format!(
+                        "index {} of table {} was not built and not removed: {left}",
+                        definition.name,
+                        self.name()
+                    ));
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Removes an index. Errors: NotFound naming it.
     pub async fn drop_index(&self, name: &str) -> Result<()> {
-        self.overlay()
+        let dropped = self
+            .overlay()
             .publish(&[OverlayChange::DropIndex(name.to_string())])
-            .await
-            .map(|_| ())
+            .await;
+        match dropped {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Err(self.missing_index(name).await?.caused_by(error))
+            }
+            dropped => dropped.map(|_| ()),
+        }
+    }
+
+    /// The error that names a missing index and those that there are.
+    pub(crate) async fn missing_index(&self, name: &str) -> Result<Error> {
+        let manifest = self.overlay().manifest().await?;
+        let known = manifest
+            .indexes
+            .iter()
+            .map(|entry| entry.definition.name.as_str())
+            .collect::<Vec<_>>();
+        let known = match known.is_empty() {
+            true => "none".to_string(),
+            false => known.join(", "),
+        };
+        Ok(Error::not_found(format!(
+            "table {} has no index {name}; it has {known}",
+            self.name()
+        )))
     }
 
     /// The indexes and their coverage of the pinned snapshot.

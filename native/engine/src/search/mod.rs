@@ -6,6 +6,7 @@ mod candidate;
 mod plan;
 mod rows;
 mod text;
+mod unused;
 mod vector;
 
 use std::sync::Arc;

@@ -9,6 +9,7 @@ use futures::TryStreamExt as _;
 use roaring::RoaringBitmap;
 
 use super::result_schema;
+use super::unused::explained;
 use crate::error::{Error, Result};
 use crate::iceberg::predicate::Predicate;
 use crate::iceberg::schema::Type;
@@ -37,6 +38,7 @@ impl Table {
             self.check_search(search)?;
         }
         let planned = plan_files(self, request, predicate.as_ref()).await?;
+        let overlay = planned.overlay.clone();
         let Some(snapshot_id) = self.snapshot_id() else {
             return Ok(ScanPlan {
                 snapshot_id: None,
@@ -51,7 +53,7 @@ impl Table {
             snapshot_id,
             schema: schema_json,
             projection,
-            predicate,
+            predicate: predicate.clone(),
             search: None,
         };
         let (splits, report) = match &request.search {
@@ -85,6 +87,7 @@ impl Table {
                 self.search_splits(Arc::new(scope), planned, definition.as_ref(), request)?
             }
         };
+        let report = explained(report, &overlay, request, predicate.as_ref());
         Ok(ScanPlan {
             snapshot_id: Some(snapshot_id),
             splits,

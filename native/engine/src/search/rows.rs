@@ -125,11 +125,14 @@ impl SplitSearch {
     pub(super) async fn allowed(&self, covered: &Covered) -> Result<RoaringBitmap> {
         let mut allowed = RoaringBitmap::new();
         for (file, first) in &covered.files {
-            for row in self.passing(self.task(*file)?).await? {
-                let segment_row = first
-                    .checked_add(row)
-                    .ok_or_else(|| Error::corrupt("a segment of more than 2^32 rows"))?;
-                allowed.insert(segment_row);
+            let passing = self.passing(self.task(*file)?).await?;
+            let Some(last) = passing.max() else { continue };
+            let end = first.checked_add(last);
+            let end = end.ok_or_else(|| Error::corrupt("a segment of more than 2^32 rows"))?;
+            if passing.len() == u64::from(last) + 1 {
+                allowed.insert_range(*first..=end);
+            } else {
+                allowed.extend(passing.iter().map(|row| first + row));
             }
         }
         Ok(allowed)

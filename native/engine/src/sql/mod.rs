@@ -89,6 +89,11 @@ async fn run(statement: &Statement, environment: &Environment) -> Result<QueryRe
         Statement::CreateIndex(create) => command::create_index(create, &tables).await,
         Statement::DropIndex(drop) => command::drop_index(drop, &tables).await,
         Statement::ShowIndexes { table } => command::show_indexes(table, &tables).await,
+        Statement::ShowTables { schema } => {
+            command::show_tables(schema.as_ref(), environment).await
+        }
+        Statement::ShowSchemas => command::show_schemas(environment).await,
+        Statement::Describe { table } => command::describe(table, &tables).await,
         Statement::Call(call) => command::call(call, &tables).await,
     }
 }

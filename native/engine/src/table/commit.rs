@@ -19,10 +19,10 @@ use crate::iceberg::manifest::{
 use crate::iceberg::snapshot::{Snapshot, SummaryDelta};
 use crate::storage::Location;
 
-/// Attempts of an append before a Conflict is given up (Iceberg's `commit.retry.num-retries` is 4 by default).
-const DEFAULT_RETRIES: u32 = 4;
+/// Attempts of a commit before a Conflict is given up, where `commit.retry.num-retries` says nothing. Iceberg's 4 are
+/// too few for eight writers of one table.
+const DEFAULT_RETRIES: u32 = 20;
 const FIRST_WAIT_MS: u64 = 50;
-/// Attempts of an append against many writers of one process.
 const MAX_RETRIES: u32 = 100;
 
 /// What a commit does with the table's present rows.
@@ -82,18 +82,11 @@ impl Table {
             .unwrap_or(DEFAULT_RETRIES)
             .min(MAX_RETRIES);
         let mut attempt = 0;
-        let mut base = if request.operation == CommitOperation::Append {
-            self.refresh().await?
-        } else {
-            self.clone()
-        };
+        let mut base = self.refresh().await?;
         loop {
+            base.check_base(request)?;
             match base.try_commit(request).await {
-                Err(error)
-                    if error.kind() == ErrorKind::Conflict
-                        && request.operation == CommitOperation::Append
-                        && attempt < retries.max(20) =>
-                {
+                Err(error) if error.kind() == ErrorKind::Conflict && attempt < retries => {
                     attempt += 1;
                     tokio::time::sleep(Duration::from_millis(jitter(
                         FIRST_WAIT_MS * u64::from(attempt),
@@ -130,9 +123,6 @@ impl Table {
     }
 
     async fn try_commit(&self, request: &CommitRequest) -> Result<CommitOutcome> {
-        if request.operation != CommitOperation::Append {
-            self.check_base(request.base_snapshot).await?;
-        }
         let mut draft = Draft::new(self)?;
         for message in &request.messages {
             for (name, dimension) in &message.dimensions {
@@ -160,9 +150,10 @@ impl Table {
         }
     }
 
-    async fn check_base(&self, base: Option<i64>) -> Result<()> {
-        let current = self.refresh().await?.snapshot_id();
-        if current == base && self.snapshot_id() == base {
+    /// Rows that were read at another snapshot than the present one cannot be replaced; an append reads none.
+    fn check_base(&self, request: &CommitRequest) -> Result<()> {
+        let (current, base) = (self.snapshot_id(), request.base_snapshot);
+        if request.operation == CommitOperation::Append || current == base {
             return Ok(());
         }
         let show = |id: Option<i64>| id.map_or_else(|| "none".to_string(), |id| id.to_string());
@@ -417,6 +408,7 @@ impl Table {
 
     /// Publishes a changed document on top of this table's head.
     pub(crate) async fn swap(&self, next: &Document) -> Result<Table> {
+        super::overlay_location(self.environment(), self.location(), next)?;
         let head = self
             .environment()
             .catalog()

@@ -51,6 +51,7 @@ impl Table {
             properties,
             now_ms: clock::now_ms(),
         })?;
+        super::overlay_location(environment, &location, &document)?;
         let head = environment
             .catalog()
             .create_table(reference, Bytes::from(document.to_bytes()))
@@ -142,7 +143,7 @@ impl Table {
             let Ok(location) = self.files().resolve(list) else {
                 continue;
             };
-            let bytes = self.files().reader().get(&location).await?;
+            let bytes = self.manifest_bytes(&location).await?;
             for manifest in crate::iceberg::manifest::read_manifest_list(&bytes)? {
                 if paths.insert(manifest.path.clone()) || Some(snapshot.snapshot_id) == current {
                     paths.extend(

@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
+use bytes::Bytes;
 
 pub use commit::{CommitOperation, CommitOutcome, CommitRequest};
 pub use environment::Environment;
@@ -52,6 +53,12 @@ use crate::storage::{Confined, Location};
 pub fn dimension_property(column: &str) -> String {
     format!("benostream.vector.{column}.dimension")
 }
+
+/// A manifest, or a list of them, larger than this is not read.
+const MANIFEST_BYTES_MAX: u64 = 512 << 20;
+
+/// The property that names another folder of the table for its indexes.
+const OVERLAY_PROPERTY: &str = "benostream.overlay.location";
 
 /// A table pinned to the snapshot that was newest when it was loaded.
 #[derive(Clone)]
@@ -89,8 +96,9 @@ impl Table {
             .current_schema()
             .map_err(|e| e.with("file", &head.metadata_location))?;
         let arrow_schema = Arc::new(schema.to_arrow()?);
-        let roots = roots(environment, &head.location, &document)?;
-        let files = environment.storage().open(&roots);
+        let files = environment
+            .storage()
+            .open(std::slice::from_ref(&head.location));
         let overlay_root = overlay_location(environment, &head.location, &document)?;
         let uuid = document.table_uuid().unwrap_or_default().to_string();
         let overlay = OverlayStore::new(files.clone(), overlay_root, uuid);
@@ -207,15 +215,21 @@ impl Table {
                 .collect());
         };
         let location = self.files.resolve(list)?;
-        let bytes = self.files.reader().get(&location).await?;
+        let bytes = self.manifest_bytes(&location).await?;
         read_manifest_list(&bytes).map_err(|e| e.with("file", &location))
     }
 
     /// The entries of one manifest, sequence numbers inherited.
     pub(crate) async fn manifest_entries(&self, manifest: &ManifestFile) -> Result<Vec<Entry>> {
         let location = self.files.resolve(&manifest.path)?;
-        let bytes = self.files.reader().get(&location).await?;
+        let bytes = self.manifest_bytes(&location).await?;
         read_manifest(&bytes, manifest).map_err(|e| e.with("file", &location))
+    }
+
+    /// A manifest or a list of them.
+    pub(crate) async fn manifest_bytes(&self, location: &Location) -> Result<Bytes> {
+        let reader = self.files.reader();
+        reader.get_limited(location, MANIFEST_BYTES_MAX).await
     }
 
     /// All live entries of the pinned snapshot, data and deletes. Errors: Unsupported for what cannot be read yet.
@@ -240,24 +254,20 @@ impl Table {
     }
 }
 
-/// The allow-list: the table's own location as it was named, and what the options map to it.
-fn roots(
-    environment: &Environment,
-    location: &Location,
-    document: &Document,
-) -> Result<Vec<Location>> {
-    let mut roots = vec![location.clone()];
-    roots.push(overlay_location(environment, location, document)?);
-    Ok(roots)
-}
-
+/// Where the indexes lie. Metadata may come from anybody, so it cannot open a place outside the table (law L7).
 fn overlay_location(
     environment: &Environment,
     location: &Location,
     document: &Document,
 ) -> Result<Location> {
-    match document.properties().get("benostream.overlay.location") {
-        Some(text) => environment.storage().resolve(text),
-        None => location.join("_overlay"),
+    let Some(text) = document.properties().get(OVERLAY_PROPERTY) else {
+        return location.join("_overlay");
+    };
+    let overlay = environment.storage().resolve(text)?;
+    match overlay.relative_to(location) {
+        Some(inside) if inside.starts_with('_') => Ok(overlay),
+        _ => Err(Error::permission_denied(format!(
+            "the property {OVERLAY_PROPERTY} of table {location} names {overlay}, which is no folder of the table that starts with _"
+        ))),
     }
 }

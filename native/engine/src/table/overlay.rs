@@ -16,6 +16,8 @@ use crate::storage::{Confined, Location, PutOutcome, ReadStore};
 
 /// Publication attempts before a Conflict is given up.
 const PUBLISH_ATTEMPTS: usize = 20;
+/// An overlay manifest larger than this is not read.
+const MAX_MANIFEST_BYTES: u64 = 256 << 20;
 /// A segment larger than this is not opened.
 const MAX_SEGMENT_BYTES: u64 = 16 << 30;
 
@@ -76,7 +78,8 @@ impl OverlayStore {
             return Ok((0, None));
         };
         let location = self.manifest_location(version)?;
-        let bytes = self.files.reader().get(&location).await?;
+        let reader = self.files.reader();
+        let bytes = reader.get_limited(&location, MAX_MANIFEST_BYTES).await?;
         match OverlayManifest::parse(&bytes).map_err(|e| e.with("file", &location))? {
             ParsedOverlay::Known(manifest) if manifest.table_uuid == self.table_uuid => {
                 Ok((version, Some(manifest)))

@@ -44,11 +44,20 @@ pub(crate) async fn live_files(table: &Table) -> Result<Vec<(LiveFile, Entry)>> 
         .into_iter()
         .partition(|e| e.data_file.content == DataContent::Data);
     let mut files = Vec::with_capacity(data.len());
+    // A delete file is for one data file or, without a name, for any.
+    let mut by_path: HashMap<Option<String>, Vec<&Entry>> = HashMap::new();
+    for delete in &deletes {
+        let path = delete.data_file.referenced_data_file.as_deref();
+        by_path.entry(path.map(spelling)).or_default().push(delete);
+    }
     for entry in data {
-        let applicable = deletes
-            .iter()
-            .filter(|d| applies(d, &entry))
-            .map(delete_ref)
+        let named = by_path.get(&Some(spelling(&entry.data_file.path)));
+        let applicable = named
+            .into_iter()
+            .chain(by_path.get(&None))
+            .flatten()
+            .filter(|delete| applies(delete, &entry))
+            .map(|delete| delete_ref(delete))
             .collect();
         files.push((live_file(table, &entry, applicable)?, entry));
     }
@@ -60,10 +69,6 @@ fn applies(delete: &Entry, data: &Entry) -> bool {
     delete.sequence_number >= data.sequence_number
         && file.spec_id == data.data_file.spec_id
         && file.partition == data.data_file.partition
-        && file
-            .referenced_data_file
-            .as_ref()
-            .is_none_or(|path| spelling(path) == spelling(&data.data_file.path))
 }
 
 fn delete_ref(entry: &Entry) -> DeleteRef {

@@ -238,6 +238,10 @@ pub struct ScanReport {
     pub rows_proposed: u64,
     /// Per index name, how many segments are used.
     pub segments: BTreeMap<String, u64>,
+    /// Why an index on a column of the request is not used, by index name.
+    pub unused_indexes: BTreeMap<String, String>,
+    /// Whether this is a search; its indexes propose rows when it runs, and `rows_proposed` counts what they hold.
+    pub is_search: bool,
     /// What was wrong with an index without changing the answer.
     pub warnings: Vec<String>,
 }
@@ -249,16 +253,26 @@ impl fmt::Display for ScanReport {
             "files={}, pruned_by_statistics={}, pruned_by_index={}",
             self.files_total, self.files_pruned_by_statistics, self.files_pruned_by_index
         )?;
-        if self.segments.is_empty() {
-            return write!(f, ", index=none");
-        }
         for (name, count) in &self.segments {
             write!(f, ", index={name} segments={count}")?;
         }
-        write!(
-            f,
-            ", rows_proposed={} of {}, files_without_index={}",
-            self.rows_proposed, self.rows_total, self.files_scanned_without_index
-        )
+        let what = if self.is_search {
+            "rows_indexed"
+        } else {
+            "rows_proposed"
+        };
+        if self.segments.is_empty() {
+            write!(f, ", index=none")?;
+        } else {
+            write!(
+                f,
+                ", {what}={} of {}, files_without_index={}",
+                self.rows_proposed, self.rows_total, self.files_scanned_without_index
+            )?;
+        }
+        for (name, reason) in &self.unused_indexes {
+            write!(f, ", index {name} is not used: {reason}")?;
+        }
+        Ok(())
     }
 }

@@ -491,6 +491,35 @@ async fn schemas_are_created_and_dropped_when_empty() {
 }
 
 #[tokio::test]
+async fn tables_schemas_and_columns_are_listed() {
+    let session = memory();
+    rows(
+        &session,
+        "CREATE SCHEMA sales; CREATE TABLE sales.orders (id int NOT NULL, v vector(2)); CREATE TABLE t (id int)",
+    )
+    .await;
+    assert_eq!(rows(&session, "SHOW SCHEMAS").await, ["default", "sales"]);
+    assert_eq!(rows(&session, "SHOW TABLES").await, ["t"]);
+    assert_eq!(rows(&session, "SHOW TABLES FROM sales").await, ["orders"]);
+    assert_eq!(
+        rows(&session, "DESCRIBE sales.orders").await,
+        ["id|int|false|NULL", "v|list<float>|true|NULL"]
+    );
+    let message = error(&session, "SELECT * FROM sales.order")
+        .await
+        .to_string();
+    assert!(
+        message.contains("/warehouse/sales/order; did you mean orders?"),
+        "{message}"
+    );
+    let message = error(&session, "DROP INDEX x ON t").await.to_string();
+    assert!(
+        message.contains("default.t has no index x; it has none"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
 async fn bytes_are_written_as_hex_or_as_their_text() {
     let session = memory();
     rows(&session, "CREATE TABLE t (id int, b bytea, f fixed(2))").await;

@@ -2,7 +2,7 @@
 
 use benostreamdb::{ErrorKind, Session};
 
-use crate::support::{fails, line, memory, rows};
+use crate::support::{error, fails, line, memory, rows};
 
 /// Three files of vectors on a line, some NULL, some of another length.
 async fn vectors(dimension: &str) -> Session {
@@ -325,5 +325,83 @@ async fn ragged_vectors_have_no_distance() {
         )
         .await,
         "10"
+    );
+}
+
+#[tokio::test]
+async fn explain_says_why_an_index_is_not_used() {
+    let session = memory();
+    rows(
+        &session,
+        "CREATE TABLE t (id int, v real[], body text); INSERT INTO t VALUES (1, '[1,2]', 'fox'), (2, '[3,4]', 'dog');
+         CREATE INDEX vi ON t USING hnsw (v) WITH (metric = cosine); CREATE INDEX ti ON t USING bm25 (body);
+         CREATE INDEX ids ON t USING bitmap (id)",
+    )
+    .await;
+    for (query, reason) in [
+        (
+            "SELECT id FROM vector_search('t', 'v', '[1,2]', 1, metric => 'l2')",
+            "index=none, index vi is not used: its metric is cosine, the search asks for l2",
+        ),
+        (
+            "SELECT id FROM vector_search('t', 'v', '[1,2]', 1, recall => 'exact')",
+            "index vi is not used: the search is exact",
+        ),
+        (
+            "SELECT id FROM bm25_search('t', 'body', 'fox', 1, analyzer => 'english')",
+            "index ti is not used: its analyzer is standard, the search asks for english",
+        ),
+        (
+            "SELECT id FROM t WHERE body = 'fox'",
+            "index ti is not used: it answers text searches only",
+        ),
+    ] {
+        let plan = rows(&session, &format!("EXPLAIN {query}")).await.join("\n");
+        assert!(plan.contains(reason), "{query}: {plan}");
+    }
+    let used = rows(
+        &session,
+        "EXPLAIN SELECT id FROM vector_search('t', 'v', '[1,2]', 1)",
+    )
+    .await;
+    assert!(
+        used.join(" ")
+            .contains("index=vi segments=1, rows_indexed=2 of 2"),
+        "{used:?}"
+    );
+}
+
+#[tokio::test]
+async fn first_index_over_vectors_of_one_length_fixes_the_dimension() {
+    let session = memory();
+    rows(
+        &session,
+        "CREATE TABLE t (id int, v real[], w real[]);
+         INSERT INTO t VALUES (1, ARRAY[1.0, 2.0], ARRAY[1.0]), (2, NULL, ARRAY[1.0, 2.0]);
+         CREATE INDEX vi ON t USING hnsw (v); CREATE INDEX wi ON t USING hnsw (w)",
+    )
+    .await;
+    for refused in [
+        "SELECT id FROM vector_search('t', 'v', '[1,2,3]', 1)",
+        "INSERT INTO t (v) VALUES (ARRAY[1.0, 2.0, 3.0])",
+        "UPDATE t SET v = ARRAY[1.0] WHERE id = 1",
+    ] {
+        let message = error(&session, refused).await.to_string();
+        assert!(
+            message.contains("dimension") && message.contains('v'),
+            "{refused}: {message}"
+        );
+    }
+    rows(&session, "DROP INDEX vi ON t").await;
+    fails(
+        &session,
+        "SELECT id FROM vector_search('t', 'v', '[1,2,3]', 1)",
+        ErrorKind::InvalidInput,
+    )
+    .await;
+    rows(&session, "INSERT INTO t (w) VALUES (ARRAY[1.0, 2.0, 3.0])").await;
+    assert_eq!(
+        rows(&session, "SELECT id FROM vector_search('t', 'w', '[1]', 5)").await,
+        ["1"]
     );
 }

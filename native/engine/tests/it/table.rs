@@ -387,6 +387,7 @@ async fn fail_once(change: Change, mode: FaultMode, operation: u64) -> bool {
     }
     let outcome = change.apply(&table).await;
     let reached = store.operations() >= operation;
+    let built = outcome.is_ok();
     store.heal();
     let count = rows(&table.refresh().await.unwrap()).await.len();
     let what = format!("{change:?} with {mode:?} at {operation}");
@@ -404,6 +405,10 @@ async fn fail_once(change: Change, mode: FaultMode, operation: u64) -> bool {
                 "{what}: {error}"
             );
         }
+    }
+    if matches!((change, mode), (Change::Index, FaultMode::Error)) && !built {
+        let left = table.refresh().await.unwrap().indexes().await.unwrap();
+        assert!(left.is_empty(), "{what}: {left:?}");
     }
     reached
 }
@@ -425,4 +430,34 @@ async fn l7_path_outside_the_table_is_permission_denied() {
     let error = table.commit(&request).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied);
     assert!(error.to_string().contains("/etc/passwd"));
+}
+
+#[tokio::test]
+async fn l7_index_folder_outside_the_table_is_permission_denied() {
+    let (session, _) = memory();
+    let table = docs_table(&session, "t", 1, 10).await;
+    let key = "benostream.overlay.location".to_string();
+    for outside in [
+        "memory:///lake/default/other/_overlay",
+        "memory:///lake/default/t/data",
+        "memory:///lake/default/t",
+    ] {
+        let set = table
+            .set_properties(&[(key.clone(), outside.to_string())], &[])
+            .await;
+        let error = set.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{outside}");
+        assert!(error.to_string().contains(outside), "{error}");
+    }
+    let inside = [(key.clone(), "memory:///lake/default/t/_mine".to_string())];
+    let table = table.set_properties(&inside, &[]).await.unwrap();
+    assert_eq!(rows(&table).await.len(), 10);
+    // Metadata that somebody else wrote.
+    let catalog = session.environment().catalog();
+    let head = catalog.load(&name("t")).await.unwrap();
+    let text = String::from_utf8(head.metadata.to_vec()).unwrap();
+    let hostile = text.replace("/t/_mine", "/other/_overlay");
+    catalog.swap(&head, hostile.into()).await.unwrap();
+    let error = session.table(&name("t")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error}");
 }

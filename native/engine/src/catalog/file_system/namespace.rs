@@ -121,7 +121,7 @@ impl FileSystemCatalog {
     fn warehouse(&self) -> Result<&Location> {
         self.warehouse.as_ref().ok_or_else(|| {
             Error::invalid_input(
-                "no warehouse is set: name the table by its location, or set a warehouse",
+                "no warehouse is set: name the table by its location, or set one (--warehouse, or the property `warehouse` of the catalog)",
             )
         })
     }

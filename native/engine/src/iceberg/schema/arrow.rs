@@ -33,6 +33,16 @@ pub(crate) fn is_uuid(field: &ArrowField) -> bool {
             .is_some_and(|e| e == UUID_EXTENSION)
 }
 
+/// The name of a type as users know it: Iceberg's where it has one.
+pub(crate) fn type_name(data_type: &DataType) -> String {
+    let column = ArrowField::new("column", data_type.clone(), true);
+    let schema = Schema::from_arrow(&ArrowSchema::new(vec![column]), 1);
+    match schema.as_ref().map(|(schema, _)| schema.fields.as_slice()) {
+        Ok([field]) => field.ty.to_string(),
+        _ => data_type.to_string(),
+    }
+}
+
 /// The dimensions of the top-level columns that are fixed-size lists of floats, by column name.
 pub fn vector_dimensions(schema: &ArrowSchema) -> BTreeMap<String, u32> {
     let dimension = |field: &FieldRef| match field.data_type() {

@@ -14,8 +14,8 @@ use serde_json::Value as Json;
 use super::value::Value;
 use crate::error::Result;
 
-pub(crate) use arrow::is_uuid;
 pub use arrow::{DOC_KEY, FIELD_ID_KEY, field_id, vector_dimensions};
+pub(crate) use arrow::{is_uuid, type_name};
 
 /// The greatest field id that a table may assign (the ids above are reserved).
 pub const MAX_FIELD_ID: i32 = 2_147_483_447;

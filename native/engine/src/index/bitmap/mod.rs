@@ -15,6 +15,7 @@ use arrow::datatypes::FieldRef;
 use self::key::KeyType;
 use super::{Blob, IndexBuilder, IndexDefinition, IndexKind, OpenIndex};
 use crate::error::{Error, Result};
+use crate::iceberg::schema::type_name;
 
 /// The kind `bitmap`.
 pub struct Bitmap;
@@ -73,7 +74,7 @@ fn key_type(fields: &[FieldRef]) -> Result<KeyType> {
         Error::invalid_input(format!(
             "index kind bitmap takes a column of a primitive type; {} is {}",
             field.name(),
-            field.data_type()
+            type_name(field.data_type())
         ))
     })
 }

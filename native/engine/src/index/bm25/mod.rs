@@ -24,6 +24,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, FieldRef};
 
 use crate::error::{Error, Result};
+use crate::iceberg::schema::type_name;
 
 use super::{Blob, IndexBuilder, IndexDefinition, IndexKind, OpenIndex, TextQuery};
 
@@ -124,7 +125,7 @@ impl IndexKind for Bm25 {
                 let message = format!(
                     "bm25 indexes string columns, `{}` is {}",
                     field.name(),
-                    field.data_type()
+                    type_name(field.data_type())
                 );
                 Err(Error::invalid_input(message))
             }

@@ -2,6 +2,8 @@
 //! A batch searches the graph as it stood before the batch, so the batch may be shared among any number
 //! of threads and the graph is the same. Edges back are then added target by target.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::pool::{distance_of, key, node_of};
 use super::prune::Pruner;
 use super::space::Space;
@@ -57,7 +59,14 @@ struct LinksPart<'a> {
 }
 
 /// Builds the graph over all nodes of `space` with that many threads; the result does not depend on their number.
-pub(super) fn build(space: &Space<'_>, shape: Shape, threads: usize) -> BuiltGraph {
+/// None once `stop` is set.
+pub(super) fn build(
+    space: &Space<'_>,
+    shape: Shape,
+    threads: usize,
+    stop: &AtomicBool,
+) -> Option<BuiltGraph> {
+    let stopped = || stop.load(Ordering::Relaxed);
     let count = space.matrix.rows();
     let order = insertion_order(count);
     let mut links = Links::new(count, shape.width + SLACK);
@@ -78,14 +87,18 @@ pub(super) fn build(space: &Space<'_>, shape: Shape, threads: usize) -> BuiltGra
             entries.get(..done).unwrap_or(&entries),
             nodes,
             &mut workers,
+            &stopped,
         );
+        if stopped() {
+            return None;
+        }
         add_batch(space, shape, &mut links, nodes, &forward, &mut workers);
         done += batch;
     }
-    BuiltGraph {
+    Some(BuiltGraph {
         neighbours: cut(space, shape, &links, &mut workers),
         entries,
-    }
+    })
 }
 
 impl Worker {
@@ -124,6 +137,7 @@ fn forward_edges(
     entries: &[u32],
     batch: &[u32],
     workers: &mut [Worker],
+    stopped: &(impl Fn() -> bool + Sync),
 ) -> Vec<Vec<u64>> {
     let graph = Graph {
         neighbours: &links.nodes,
@@ -138,6 +152,9 @@ fn forward_edges(
         split_evenly(batch, &mut forward, workers.len()),
         |worker, (nodes, edges)| {
             for (node, edges) in nodes.iter().zip(edges) {
+                if stopped() {
+                    return;
+                }
                 walk(
                     space,
                     &graph,

@@ -3,6 +3,8 @@
 //! and hide the rest.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use arrow::array::{Array, ArrayRef, AsArray, Float32Array, RecordBatch};
 use arrow::datatypes::{DataType, Float32Type};
@@ -30,7 +32,12 @@ pub(super) struct HnswBuilder {
     node_by_hash: HashMap<u64, u32>,
     odd_rows: Vec<u32>,
     odd_vectors: AlignedFloats,
+    lengths: Vec<usize>,
+    stop: Arc<AtomicBool>,
 }
+
+/// How many different lengths of vectors are told apart.
+const MAX_LENGTHS: usize = 2;
 
 impl HnswBuilder {
     pub(super) fn new(parameters: Parameters, threads: usize, isa: Isa) -> Self {
@@ -46,10 +53,15 @@ impl HnswBuilder {
             node_by_hash: HashMap::new(),
             odd_rows: Vec::new(),
             odd_vectors: AlignedFloats::new(),
+            lengths: Vec::new(),
+            stop: Arc::default(),
         }
     }
 
     fn add_vector(&mut self, row: u32, vector: &[f32]) -> Result<()> {
+        if self.lengths.len() < MAX_LENGTHS && !self.lengths.contains(&vector.len()) {
+            self.lengths.push(vector.len());
+        }
         if self.dimension.is_none() && (1..=MAX_DIMENSION).contains(&vector.len()) {
             self.dimension = Some(vector.len());
         }
@@ -133,6 +145,14 @@ impl IndexBuilder for HnswBuilder {
         Ok(())
     }
 
+    fn stop_on(&mut self, stop: Arc<AtomicBool>) {
+        self.stop = stop;
+    }
+
+    fn vector_lengths(&self) -> Vec<usize> {
+        self.lengths.clone()
+    }
+
     fn finish(self: Box<Self>) -> Result<Vec<Blob>> {
         let dimension = self.dimension.unwrap_or(0);
         let width = self.parameters.m * 2;
@@ -150,7 +170,8 @@ impl IndexBuilder for HnswBuilder {
                         ef_construction: self.parameters.ef_construction,
                     };
                     let graph = if is_navigable(&matrix, self.parameters.metric) {
-                        build(&space, shape, self.threads)
+                        build(&space, shape, self.threads, &self.stop)
+                            .ok_or_else(|| Error::cancelled("the build was stopped"))?
                     } else {
                         BuiltGraph::default()
                     };

@@ -6,6 +6,7 @@ use arrow::datatypes::{DataType, Field};
 use benostream_gpu_ann::Metric;
 
 use crate::error::{Error, Result};
+use crate::iceberg::schema::type_name;
 
 const KNOWN: &str = "metric, m, ef_construction, dimension (complexity and quality stand for m and ef_construction)";
 /// The longest vector that can be indexed.
@@ -114,8 +115,9 @@ pub(super) fn check_column(fields: &[arrow::datatypes::FieldRef]) -> Result<Opti
             Ok(usize::try_from(*length).ok())
         }
         other => Err(Error::invalid_input(format!(
-            "index kind hnsw takes a column of type list<float>; {} has type {other}",
-            field.name()
+            "index kind hnsw takes a column of type list<float>; {} has type {}",
+            field.name(),
+            type_name(other)
         ))),
     }
 }

@@ -102,7 +102,7 @@ fn syntax(error: ParserError) -> Error {
 
 fn unexpected(expected: &str, found: &TokenWithSpan) -> Error {
     Error::invalid_input(format!(
-        "sql: expected {expected}, found {} at {}",
+        "sql: expected {expected}, found {}{}",
         found.token, found.span.start
     ))
 }

@@ -47,6 +47,16 @@ pub(crate) enum Statement {
     ShowIndexes {
         table: ObjectName,
     },
+    /// `SHOW TABLES [FROM schema]`.
+    ShowTables {
+        schema: Option<ObjectName>,
+    },
+    /// `SHOW SCHEMAS`.
+    ShowSchemas,
+    /// `DESCRIBE table`.
+    Describe {
+        table: ObjectName,
+    },
     Call(Call),
 }
 
@@ -167,15 +177,39 @@ pub(super) fn normalize<T: VisitMut>(tree: &mut T) -> Result<()> {
 
 /// Parses one statement and leaves the parser behind it.
 pub(super) fn parse_statement(parser: &mut Parser) -> Result<Statement> {
-    if is_word(parser, 0, "show") && is_word(parser, 1, "indexes") {
-        parser.next_token();
-        parser.next_token();
-        parser.expect_keyword(Keyword::FROM).map_err(syntax)?;
-        return Ok(Statement::ShowIndexes {
-            table: parser.parse_object_name(false).map_err(syntax)?,
-        });
+    if is_word(parser, 0, "show")
+        && let Some(statement) = show(parser)?
+    {
+        return Ok(statement);
     }
     convert(parser.parse_statement().map_err(syntax)?)
+}
+
+/// `SHOW INDEXES`, `SHOW TABLES` and `SHOW SCHEMAS`.
+fn show(parser: &mut Parser) -> Result<Option<Statement>> {
+    let Some(what) = ["indexes", "tables", "schemas"]
+        .into_iter()
+        .find(|what| is_word(parser, 1, what))
+    else {
+        return Ok(None);
+    };
+    parser.next_token();
+    parser.next_token();
+    Ok(Some(match what {
+        "indexes" => {
+            parser.expect_keyword(Keyword::FROM).map_err(syntax)?;
+            Statement::ShowIndexes {
+                table: parser.parse_object_name(false).map_err(syntax)?,
+            }
+        }
+        "tables" => Statement::ShowTables {
+            schema: match parser.parse_one_of_keywords(&[Keyword::FROM, Keyword::IN]) {
+                Some(_) => Some(parser.parse_object_name(false).map_err(syntax)?),
+                None => None,
+            },
+        },
+        _ => Statement::ShowSchemas,
+    }))
 }
 
 fn is_word(parser: &Parser, offset: usize, text: &str) -> bool {
@@ -203,6 +237,11 @@ fn convert(mut statement: ast::Statement) -> Result<Statement> {
         ast::Statement::Truncate(truncate) => self::truncate(truncate),
         ast::Statement::CreateIndex(create) => create_index(create),
         ast::Statement::Call(call) => self::call(call),
+        ast::Statement::ExplainTable {
+            hive_format: None,
+            table_name: table,
+            ..
+        } => Ok(Statement::Describe { table }),
         ast::Statement::Merge(_) => unsupported("MERGE"),
         other => {
             let text = other.to_string();

@@ -87,13 +87,13 @@ fn refuse_clauses(tokens: &[TokenWithSpan]) -> Result<()> {
                     .map(|t| t.token.to_string())
                     .unwrap_or_default();
                 return Err(Error::unsupported(format!(
-                    "FOR {clause} AS OF (time travel) at {}",
+                    "FOR {clause} AS OF (time travel){}",
                     token.span.start
                 )));
             }
             Keyword::PARTITIONED if next(1) == Keyword::BY => {
                 return Err(Error::unsupported(format!(
-                    "PARTITIONED BY at {}",
+                    "PARTITIONED BY{}",
                     token.span.start
                 )));
             }

@@ -84,7 +84,7 @@ fn shown(column: &Column) -> String {
 }
 
 /// A name as it must be typed.
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     let plain = name
         .chars()
         .next()
@@ -103,11 +103,16 @@ fn quoted(name: &str) -> String {
 fn suggest(missing: &Column, known: &[Column]) -> Option<String> {
     let same_relation =
         |column: &&Column| missing.relation.is_none() || column.relation == missing.relation;
-    let wanted = missing.name.to_lowercase();
-    let by_distance = |column: &&Column| distance(&wanted, &column.name.to_lowercase());
-    let nearest = known.iter().filter(same_relation).min_by_key(by_distance)?;
+    let names = known.iter().filter(same_relation);
+    nearest(&missing.name, names.map(|column| column.name.as_str())).map(quoted)
+}
+
+/// The name nearest to what was typed, within a third of its length.
+pub(super) fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let wanted = typed.to_lowercase();
     let limit = (wanted.chars().count() / 3).max(1);
-    (by_distance(&nearest) <= limit).then(|| quoted(&nearest.name))
+    let far = |name: &&str| distance(&wanted, &name.to_lowercase());
+    known.min_by_key(far).filter(|name| far(name) <= limit)
 }
 
 /// Levenshtein's distance; names longer than 64 characters are cut.

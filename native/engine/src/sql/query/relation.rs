@@ -21,6 +21,7 @@ use super::StatementTables;
 use super::row_set::rows_of_filter;
 use crate::error::{Error, Result};
 use crate::iceberg::predicate::Predicate;
+use crate::iceberg::schema::type_name;
 use crate::sql::function::{DistanceKind, TO_VECTOR, distance, parse_vector, vector_literal};
 use crate::sql::parse::{Arguments, BoundArguments, name_parts, parse_expression};
 use crate::sql::scan::{TableScanProvider, conjuncts_of, row_id};
@@ -275,7 +276,8 @@ impl Search<'_> {
         let vector = matches!(&data_type, DataType::List(element) if element.data_type() == &DataType::Float32);
         if !vector {
             return Err(Error::invalid_input(format!(
-                "column {name} is no vector: {data_type}"
+                "column {name} is no vector: its type is {}",
+                type_name(&data_type)
             )));
         }
         let query = constant_vector(self.arguments.required("query")?)?;
@@ -372,7 +374,8 @@ impl Search<'_> {
         let (column, name, data_type) = self.column()?;
         if data_type != DataType::Utf8 {
             return Err(Error::invalid_input(format!(
-                "column {name} is no text: {data_type}"
+                "column {name} is no text: its type is {}",
+                type_name(&data_type)
             )));
         }
         let all = match self

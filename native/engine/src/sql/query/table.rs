@@ -11,14 +11,12 @@ use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::ast::ObjectName;
 use tokio::sync::Mutex;
 
-use crate::catalog::TableRef;
+use super::error::{nearest, quoted};
+use crate::catalog::{DEFAULT_NAMESPACE, TableRef};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sql::parse::name_parts;
 use crate::sql::scan::TableScanProvider;
 use crate::table::{Environment, Table};
-
-/// The namespace of one-part names.
-const DEFAULT_NAMESPACE: &str = "default";
 
 /// The name under which a row-level statement scans its target with file and position of each row.
 pub(crate) const TARGET_NAME: &str = "\u{1}target";
@@ -95,9 +93,13 @@ impl StatementTables {
         if let Some((_, table)) = loaded.iter().find(|(known, _)| *known == wanted) {
             return Ok(table.clone());
         }
-        let fresh = Table::load(&self.environment, &wanted)
-            .await
-            .map_err(|error| named_error(error, parts))?;
+        let fresh = Table::load(&self.environment, &wanted).await;
+        let fresh = match fresh {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(self.missing(&wanted, parts).await.caused_by(error));
+            }
+            fresh => fresh?,
+        };
         let table = match loaded
             .iter()
             .find(|(_, table)| table.location() == fresh.location())
@@ -109,6 +111,23 @@ impl StatementTables {
         Ok(table)
     }
 
+    /// The error for a table that does not exist: as the statement spells it, where it was looked for, and the name
+    /// that may be meant.
+    async fn missing(&self, wanted: &TableRef, parts: &[String]) -> Error {
+        let mut text = format!("table {} does not exist", parts.join("."));
+        let catalog = self.environment.catalog();
+        if let TableRef::Name { namespace, name } = wanted {
+            if let Ok(location) = catalog.table_location(wanted) {
+                text.push_str(&format!(", looked for at {location}"));
+            }
+            let known = catalog.list_tables(namespace).await.unwrap_or_default();
+            if let Some(near) = nearest(name, known.iter().map(String::as_str)) {
+                text.push_str(&format!("; did you mean {}?", quoted(near)));
+            }
+        }
+        Error::not_found(text)
+    }
+
     async fn provider(&self, parts: &[String]) -> Result<Arc<dyn TableProvider>> {
         if let ([name], Some(target)) = (parts, &self.target)
             && name == TARGET_NAME
@@ -117,16 +136,6 @@ impl StatementTables {
         }
         let table = self.get(parts).await?;
         Ok(Arc::new(TableScanProvider::new(&table).await?))
-    }
-}
-
-/// A missing table is named as the statement spells it.
-fn named_error(error: Error, parts: &[String]) -> Error {
-    match error.kind() {
-        ErrorKind::NotFound => {
-            Error::not_found(format!("table {} does not exist", parts.join("."))).caused_by(error)
-        }
-        _ => error,
     }
 }
 

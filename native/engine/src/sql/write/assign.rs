@@ -6,6 +6,7 @@ use arrow::datatypes::{DataType, Field};
 use datafusion::logical_expr::{Expr, cast};
 
 use crate::error::{Error, Result};
+use crate::iceberg::schema::type_name;
 
 /// The expression as a value of `target`. `literal`: the value was written as a constant, whose text may be read
 /// as any type.
@@ -22,8 +23,10 @@ pub(super) fn assign(value: Expr, from: &DataType, target: &Field, literal: bool
         return Ok(cast(value, to.clone()));
     }
     Err(Error::invalid_input(format!(
-        "column {} is of type {to} but the value is of type {from}",
-        target.name()
+        "column {} is of type {} but the value is of type {}",
+        target.name(),
+        type_name(to),
+        type_name(from)
     )))
 }
 
