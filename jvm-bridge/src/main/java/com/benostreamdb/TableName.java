@@ -1,5 +1,6 @@
 package com.benostreamdb;
 
+import java.io.Serializable;
 import java.util.List;
 
 /**
@@ -9,7 +10,8 @@ import java.util.List;
  * @param name the name; empty for a location
  * @param location a path or URL; empty for a name
  */
-public record TableName(List<String> namespace, String name, String location) {
+public record TableName(List<String> namespace, String name, String location)
+    implements Serializable {
   public TableName {
     namespace = List.copyOf(namespace);
   }

@@ -8,10 +8,12 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage;
 
 /** Writes the rows of one task. */
 final class BenoStreamDataWriter implements DataWriter<InternalRow> {
+  private final WriteTask task;
   private final TableWriter writer;
   private final RowBatcher rows;
 
   private BenoStreamDataWriter(WriteTask task) {
+    this.task = task;
     writer = task.openWriter();
     try {
       rows = task.openBatcher(writer);
@@ -34,7 +36,7 @@ final class BenoStreamDataWriter implements DataWriter<InternalRow> {
   @Override
   public WriterCommitMessage commit() {
     rows.flush();
-    return new WriteTask.Written(writer.finish());
+    return task.finish(writer);
   }
 
   @Override

@@ -43,10 +43,7 @@ final class BenoStreamWriteBuilder implements WriteBuilder, SupportsTruncate {
   public Write build() {
     WriteTask task =
         WriteTask.of(
-            target.writeSpec(info.queryId()),
-            info.schema(),
-            target.describe().columns(),
-            table.options());
+            target, info.queryId(), info.schema(), target.describe().columns(), table.options());
     return new RowWrite(
         table.name(), task, new JobCommit(target), truncate, target.describe().snapshotId());
   }

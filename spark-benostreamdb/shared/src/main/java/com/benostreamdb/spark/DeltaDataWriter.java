@@ -12,6 +12,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 final class DeltaDataWriter implements DeltaWriter<InternalRow> {
   private static final int MAX_POSITIONS = 65_536;
 
+  private final WriteTask task;
   private final TableWriter writer;
   private final RowBatcher rows;
   private UTF8String file;
@@ -19,6 +20,7 @@ final class DeltaDataWriter implements DeltaWriter<InternalRow> {
   private int count;
 
   private DeltaDataWriter(WriteTask task) {
+    this.task = task;
     writer = task.openWriter();
     try {
       // A DELETE writes no rows and says so by an empty schema.
@@ -80,7 +82,7 @@ final class DeltaDataWriter implements DeltaWriter<InternalRow> {
     if (rows != null) {
       rows.flush();
     }
-    return new WriteTask.Written(writer.finish());
+    return task.finish(writer);
   }
 
   @Override

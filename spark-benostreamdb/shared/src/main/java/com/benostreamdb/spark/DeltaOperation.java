@@ -90,11 +90,7 @@ final class DeltaOperation implements SupportsDelta {
         List<Column> columns =
             writeInfo.schema().isEmpty() ? List.of() : target.describe().columns();
         WriteTask task =
-            WriteTask.of(
-                target.writeSpec(writeInfo.queryId()),
-                writeInfo.schema(),
-                columns,
-                table.options());
+            WriteTask.of(target, writeInfo.queryId(), writeInfo.schema(), columns, table.options());
         return new Delta(
             DeltaOperation.this.description(),
             task,

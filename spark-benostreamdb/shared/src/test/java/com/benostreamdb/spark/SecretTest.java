@@ -4,8 +4,10 @@ import static com.benostreamdb.spark.SparkFixture.newTable;
 import static com.benostreamdb.spark.SparkFixture.sql;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.util.List;
+import com.benostreamdb.TableName;
+import java.util.ArrayList;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.stream.Stream;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.classic.Dataset;
@@ -19,7 +21,13 @@ class SecretTest {
 
   @Test
   void texts_of_what_spark_logs_hold_no_options() {
-    WriteTask task = WriteTask.of(new byte[0], new StructType(), List.of(), OPTIONS);
+    WriteTask task =
+        new WriteTask(
+            TableName.at("/t"),
+            new byte[0],
+            new StructType(),
+            new ArrayList<>(),
+            new TreeMap<>(OPTIONS));
     assertThat(
             Stream.of(
                 task,

@@ -8,13 +8,25 @@ import static com.benostreamdb.spark.SparkFixture.sql;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.benostreamdb.Table;
+import com.benostreamdb.TableName;
+import java.io.Serializable;
 import java.nio.file.Path;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.apache.spark.TaskContext;
+import org.apache.spark.api.java.JavaSparkContext;
+import org.apache.spark.api.java.function.Function;
 import org.apache.spark.sql.api.java.UDF1;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.status.api.v1.ExecutorSummary;
 import org.junit.jupiter.api.Test;
 import scala.jdk.javaapi.CollectionConverters;
@@ -48,11 +60,64 @@ class TaskFailureTest {
         .hasStackTraceContaining("late failure");
     assertThat(rows("SELECT * FROM bs.%s", table)).containsExactly("[1]");
     assertThat(rows("SELECT * FROM ice.%s", table)).containsExactly("[1]");
-    // A job fails with its first task; the others are killed and clean up a little later.
-    while (activeTasks() > 0) {
-      Thread.sleep(10);
+    assertFilesBecome(before, table);
+  }
+
+  /** A job fails with its first task; the others are killed and clean up a little later. */
+  private static void assertFilesBecome(List<Path> wanted, String table) throws Exception {
+    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+    while (!dataFiles(table).equals(wanted) && System.nanoTime() < deadline) {
+      Thread.sleep(20);
     }
-    assertThat(dataFiles(table)).isEqualTo(before);
+    assertThat(dataFiles(table)).isEqualTo(wanted);
+  }
+
+  /** Writes one row from a task whose first attempt ends badly after its commit. */
+  private static List<Path> filesAfter(Consumer<TaskContext> end) throws Exception {
+    String name = newTable();
+    sql("CREATE TABLE bs.%s (id bigint)", name);
+    Map<String, String> options = Map.of("warehouse", SparkFixture.WAREHOUSE.toString());
+    try (Table target =
+        Sessions.get(options).openTable(TableName.of(List.of("ns"), name.substring(3)))) {
+      WriteTask task =
+          WriteTask.of(
+              target,
+              "job",
+              new StructType().add("id", DataTypes.LongType),
+              target.describe().columns(),
+              options);
+      Function<Integer, Integer> write =
+          id -> {
+            try (DataWriter<InternalRow> writer =
+                BenoStreamDataWriter.factory(task).createWriter(0, 0)) {
+              writer.write(new GenericInternalRow(new Object[] {1L}));
+              writer.commit();
+            }
+            if (TaskContext.get().attemptNumber() == 0) {
+              end.accept(TaskContext.get());
+            }
+            return id;
+          };
+      JavaSparkContext.fromSparkContext(spark().sparkContext())
+          .parallelize(List.of(1), 1)
+          .map(write)
+          .collect();
+    }
+    return dataFiles(name);
+  }
+
+  private interface TaskEnd extends Consumer<TaskContext>, Serializable {}
+
+  @Test
+  void task_that_ends_badly_after_its_commit_deletes_its_files() throws Exception {
+    assertThat(filesAfter((TaskEnd) task -> task.markInterrupted("killed"))).hasSize(1);
+    assertThat(
+            filesAfter(
+                (TaskEnd)
+                    task -> {
+                      throw new IllegalStateException("the task fails");
+                    }))
+        .hasSize(1);
   }
 
   @Test
