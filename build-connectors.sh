@@ -14,5 +14,5 @@ scripts/setup.sh
 scripts/build.sh
 source scripts/environment.sh
 mkdir -p connector-artifacts
-cp -f "$spark_jar" "$native_library" native/abi/include/benostreamdb.h connector-artifacts/
+cp -f "$spark_jar" "$native_library" "$BSDB_CLI" native/abi/include/benostreamdb.h connector-artifacts/
 ls -l connector-artifacts

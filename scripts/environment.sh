@@ -26,9 +26,9 @@ if java_home=$(find_java17); then
   export JAVA_HOME="$java_home"
 fi
 
-# Warnings of Maven's own JDK use say nothing about this project.
+# Maven ends quiet runs with escape sequences, whatever it is told about colours.
 maven() {
-  mvn --batch-mode --no-transfer-progress -f "$root/maven/pom.xml" "$@"
+  mvn --batch-mode --no-transfer-progress -f "$root/maven/pom.xml" "$@" 2>&1 | sed -u 's/\x1b\[[0-9;]*m//g'
 }
 
 # Cargo tells a changed source by its time alone and names the sources of every clone alike: what

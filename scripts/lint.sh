@@ -1,5 +1,5 @@
 #!/bin/bash
-# Format, lints and licences of the Rust crates.
+# Format, lints and licences: Rust, then Java.
 set -euo pipefail
 source "$(dirname "$0")/environment.sh"
 
@@ -7,3 +7,4 @@ cd "$root"
 cargo fmt --all --check
 cargo clippy --profile dist --workspace --all-targets --locked --quiet -- -D warnings
 "$cargo_deny" check licenses bans sources
+maven --quiet -Plint compile spotless:check

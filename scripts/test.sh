@@ -12,17 +12,21 @@ step() { # name, counter, command ..
   local name=$1 counter=$2 start=$SECONDS
   shift 2
   echo "== $name"
-  "$@" >"$logs/out" 2>&1
+  local out="$logs/$(tr -c 'a-z\n' - <<<"$name").log"
+  "$@" >"$out" 2>&1
   local status=$?
   local before=$failed good=$passed
-  "$counter" "$logs/out" "$status"
+  "$counter" "$out" "$status"
   if [ "$status" != 0 ] || [ "$failed" != "$before" ]; then
     [ "$failed" = "$before" ] && failed=$((failed + 1))
-    tail -n "${BSDB_TEST_TAIL:-120}" "$logs/out"
-    echo "-- $name FAILED after $((SECONDS - start)) s"
+    tail -n "${BSDB_TEST_TAIL:-120}" "$out"
+    echo "-- $name FAILED after $((SECONDS - start)) s, whole output in $out"
   else
-    grep -hE '^(skipped|SKIPPED)' "$logs/out" | sort -u
-    echo "-- $name: $((passed - good)) passed in $((SECONDS - start)) s"
+    grep -hE '^(skipped|SKIPPED)' "$out" | sort -u
+    case $((passed - good)) in
+      0) echo "-- $name: ok in $((SECONDS - start)) s" ;;
+      *) echo "-- $name: $((passed - good)) passed in $((SECONDS - start)) s" ;;
+    esac
   fi
 }
 
