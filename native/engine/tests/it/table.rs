@@ -1,5 +1,10 @@
 //! Tables: create, append, read, delete, commit, and what must be refused.
 
+mod crash;
+mod deletes;
+mod evolution;
+mod work;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
