@@ -1,19 +1,28 @@
 //! Searches: recall, filters, deletes, counts, refusals.
 
+mod index_use;
+
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{AsArray as _, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Float64Type, Int64Type, Schema};
 use benostreamdb::maintain::IndexRequest;
+use benostreamdb::storage::Storage;
+use benostreamdb::storage::testing::CountingStore;
 use benostreamdb::{
     CompareOp, ErrorKind, Metric, NullDistance, Predicate, ScanRequest, SearchMode, SearchRequest,
     Session, Table, TextSearch, Value, VectorSearch,
 };
+use object_store::memory::InMemory;
+use tokio::sync::OnceCell;
 
-use crate::fixture::{Random, delete_where, docs_table, id, lines, memory, name, read, vectors};
+use crate::fixture::{
+    Random, delete_where, docs, docs_schema, docs_table, id, lines, memory, name, read, vectors,
+};
 
-const ROWS: usize = 12_000;
+/// So many rows that the graph is walked even where a filter takes half of them.
+const MANY: usize = 50_000;
 const DIMENSION: usize = 32;
 
 fn clustered(seed: u64, rows: usize) -> Vec<Vec<f32>> {
@@ -100,9 +109,10 @@ async fn best(table: &Table, request: &ScanRequest) -> Vec<(i64, f64)> {
     rows
 }
 
-async fn recall(table: &Table, filter: Option<Predicate>) -> f64 {
-    let queries = clustered(11, ROWS + 30).split_off(ROWS);
-    let mut found = 0;
+/// The share of the true neighbours that were found, and the most distances that a query computed.
+async fn recall(table: &Table, filter: Option<Predicate>) -> (f64, u64) {
+    let queries = clustered(11, MANY + 20).split_off(MANY);
+    let (mut found, mut most) = (0, 0);
     for query in &queries {
         let conjuncts: Vec<Predicate> = filter.iter().cloned().collect();
         let exact = best(
@@ -110,11 +120,13 @@ async fn recall(table: &Table, filter: Option<Predicate>) -> f64 {
             &nearest(table, query, 10, SearchMode::Exact, conjuncts.clone()),
         )
         .await;
+        let before = table.environment().distances_computed();
         let ours = best(
             table,
             &nearest(table, query, 10, SearchMode::Balanced, conjuncts),
         )
         .await;
+        most = most.max(table.environment().distances_computed() - before);
         assert_eq!(ours.len(), exact.len());
         let truth: HashSet<i64> = exact.iter().map(|r| r.0).collect();
         found += ours.iter().filter(|r| truth.contains(&r.0)).count();
@@ -124,42 +136,66 @@ async fn recall(table: &Table, filter: Option<Predicate>) -> f64 {
             }
         }
     }
-    found as f64 / (queries.len() * 10) as f64
+    (found as f64 / (queries.len() * 10) as f64, most)
+}
+
+fn over(store: Arc<dyn object_store::ObjectStore>) -> Session {
+    let storage = Storage::new(&BTreeMap::new(), &[])
+        .unwrap()
+        .with_store("memory://", store);
+    Session::over(storage, Some("memory:///lake")).unwrap()
+}
+
+/// A session with the table `v` of [`MANY`] rows and its graph: built once, every test has a copy of its own.
+async fn many() -> (Session, Arc<CountingStore>) {
+    static BUILT: OnceCell<InMemory> = OnceCell::const_new();
+    let build = async || {
+        let store = Arc::new(InMemory::new());
+        let table = vector_table(&over(store.clone()), MANY).await;
+        table
+            .create_index(&IndexRequest {
+                kind: "hnsw".into(),
+                columns: vec!["v".into()],
+                ..IndexRequest::default()
+            })
+            .await
+            .unwrap();
+        store.fork()
+    };
+    let copy = BUILT.get_or_init(build).await.fork();
+    let store = Arc::new(CountingStore::new(Arc::new(copy)));
+    (over(store.clone()), store)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hnsw_recall_holds_plain_filtered_and_after_deletes() {
-    let (session, _) = memory();
-    let table = vector_table(&session, ROWS).await;
-    table
-        .create_index(&IndexRequest {
-            kind: "hnsw".into(),
-            columns: vec!["v".into()],
-            ..IndexRequest::default()
-        })
-        .await
-        .unwrap();
-    let plan = table
-        .plan_scan(&nearest(
-            &table,
-            &clustered(1, 1)[0],
-            10,
-            SearchMode::Balanced,
-            vec![],
-        ))
-        .await
-        .unwrap();
-    assert_eq!(plan.report.rows_proposed, ROWS as u64);
-    assert_eq!(plan.report.segments.get("v_hnsw"), Some(&1));
-    assert!(recall(&table, None).await >= 0.95);
+    let (session, _) = many().await;
+    let table = session.table(&name("v")).await.unwrap();
+    let request = nearest(
+        &table,
+        &clustered(1, 1)[0],
+        10,
+        SearchMode::Balanced,
+        vec![],
+    );
+    let report = table.plan_scan(&request).await.unwrap().report;
+    assert_eq!(report.rows_proposed, MANY as u64);
+    assert_eq!(report.segments.get("v_hnsw"), Some(&1));
+    let (plain, distances) = recall(&table, None).await;
+    assert!(plain >= 0.95, "{plain}");
+    assert!((1..MANY as u64 / 10).contains(&distances), "{distances}");
     for below in [50, 10, 1] {
         let filter = Predicate::Compare {
             column: id(&table, "bucket"),
             op: CompareOp::Lt,
             value: Value::Long(below),
         };
-        let recall = recall(&table, Some(filter)).await;
+        let (recall, distances) = recall(&table, Some(filter)).await;
         assert!(recall >= 0.95, "{below} %: {recall}");
+        let allowed = MANY as u64 / 100 * below as u64;
+        // Half of the rows are walked; of fewer every one may be compared, and the best once more.
+        let most = if below == 50 { allowed } else { allowed + 100 };
+        assert!((1..most).contains(&distances), "{below} %: {distances}");
     }
     let half = Predicate::Compare {
         column: id(&table, "bucket"),
@@ -167,8 +203,9 @@ async fn hnsw_recall_holds_plain_filtered_and_after_deletes() {
         value: Value::Long(50),
     };
     delete_where(&table, half).await.unwrap();
-    let table = table.refresh().await.unwrap();
-    assert!(recall(&table, None).await >= 0.95);
+    let (left, distances) = recall(&table.refresh().await.unwrap(), None).await;
+    assert!(left >= 0.95, "after deletes: {left}");
+    assert!((1..MANY as u64 / 2).contains(&distances), "{distances}");
 }
 
 #[tokio::test]
@@ -285,36 +322,51 @@ async fn vector_of_other_length_or_null_has_no_distance() {
     }
 }
 
+/// A table of twenty files whose ids lie so mixed that every file's bounds hold all of them.
+async fn mixed_table(session: &Session) -> Table {
+    let table = session
+        .create_table(&name("t"), &docs_schema(), &BTreeMap::new())
+        .await
+        .unwrap();
+    for file in 0..20 {
+        let batch = docs(file * 100, 100, 7);
+        let mut columns = batch.columns().to_vec();
+        let ids = (file * 100..(file + 1) * 100).map(|row| row * 777 % 2_000);
+        columns[0] = Arc::new(Int64Array::from_iter_values(ids));
+        let mixed = RecordBatch::try_new(batch.schema(), columns).unwrap();
+        table.append(&[mixed]).await.unwrap();
+    }
+    table.refresh().await.unwrap()
+}
+
 #[tokio::test]
 async fn equality_over_twenty_files_reads_data_of_matching_files_only() {
     let (session, store) = memory();
-    let table = docs_table(&session, "t", 20, 100).await;
-    let schema_column = IndexRequest {
-        kind: "bitmap".into(),
-        columns: vec!["kind".into()],
-        ..IndexRequest::default()
-    };
-    table.create_index(&schema_column).await.unwrap();
-    table
-        .create_index(&IndexRequest {
+    let table = mixed_table(&session).await;
+    for column in ["kind", "id"] {
+        let request = IndexRequest {
             kind: "bitmap".into(),
-            columns: vec!["id".into()],
+            columns: vec![column.into()],
             ..IndexRequest::default()
-        })
-        .await
-        .unwrap();
+        };
+        table.create_index(&request).await.unwrap();
+    }
     store.reset();
     // A fresh session: nothing is cached.
-    let session = Session::over(
-        session.environment().storage().clone(),
-        Some("memory:///lake"),
-    )
-    .unwrap();
-    let table = session.table(&name("t")).await.unwrap();
+    let table = over(store.clone()).table(&name("t")).await.unwrap();
     let request = ScanRequest {
         conjuncts: vec![crate::fixture::equals(&table, "id", Value::Long(1234))],
         ..ScanRequest::default()
     };
+    let report = table.plan_scan(&request).await.unwrap().report;
+    assert_eq!(
+        (
+            report.files_pruned_by_statistics,
+            report.files_pruned_by_index,
+            report.rows_proposed
+        ),
+        (0, 19, 1)
+    );
     let found = read(&table, &request).await.unwrap();
     assert_eq!(found.num_rows(), 1);
     let data: Vec<String> = store
@@ -327,23 +379,7 @@ async fn equality_over_twenty_files_reads_data_of_matching_files_only() {
 
 #[tokio::test]
 async fn search_of_fifty_thousand_rows_computes_few_distances_and_builds_nothing() {
-    const MANY: usize = 50_000;
-    let (session, store) = memory();
-    let table = vector_table(&session, MANY).await;
-    table
-        .create_index(&IndexRequest {
-            kind: "hnsw".into(),
-            columns: vec!["v".into()],
-            ..IndexRequest::default()
-        })
-        .await
-        .unwrap();
-    store.reset();
-    let opened = Session::over(
-        session.environment().storage().clone(),
-        Some("memory:///lake"),
-    )
-    .unwrap();
+    let (opened, store) = many().await;
     let table = opened.table(&name("v")).await.unwrap();
     let queries = clustered(11, MANY + 20).split_off(MANY);
     for query in &queries {

@@ -405,3 +405,26 @@ async fn first_index_over_vectors_of_one_length_fixes_the_dimension() {
         ["1"]
     );
 }
+
+#[tokio::test]
+async fn order_by_distance_uses_the_index_up_to_the_largest_k() {
+    let session = vectors("(2)").await;
+    let plain = vectors("(2)").await;
+    rows(&session, "CREATE INDEX near ON t USING hnsw (v)").await;
+    for (limit, by_index) in [(1, true), (9_999, true), (10_000, true), (10_001, false)] {
+        let text = format!(
+            "SELECT id FROM t WHERE v IS NOT NULL ORDER BY v <-> '[5.2,0]', id LIMIT {limit}"
+        );
+        let near = text.replace(", id LIMIT", " LIMIT");
+        let plan = rows(&session, &format!("EXPLAIN {near}")).await.join("\n");
+        assert_eq!(plan.contains("index=near"), by_index, "{limit}: {plan}");
+        let before = session.environment().distances_computed();
+        let mut found = rows(&session, &near).await;
+        let distances = session.environment().distances_computed() - before;
+        assert_eq!(distances > 0, by_index, "{limit}: {distances} distances");
+        let mut expected = rows(&plain, &text).await;
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected, "{limit}");
+    }
+}
