@@ -1,9 +1,17 @@
 //! L1: for every query, rows with the overlay equal rows without it. Each case runs with the index fresh,
 //! partial, stale after deletes, foreign, truncated and bit-flipped, over seeded random predicates. Fresh cases
-//! assert that the index proposed rows, so the suite cannot pass by never using one.
+//! assert kind by kind that the index proposed rows, so the suite cannot pass by never using one.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use arrow::datatypes::{DataType, Field, Schema};
 use benostreamdb::iceberg::predicate::reserved;
+use benostreamdb::index::overlay::{OverlayChange, OverlayManifest, ParsedOverlay, SegmentEntry};
+use benostreamdb::index::segment::{self, SegmentReader};
 use benostreamdb::maintain::IndexRequest;
+use benostreamdb::storage::Location;
 use benostreamdb::table::SEQUENCE;
 use benostreamdb::{
     CompareOp, MatchOp, Metric, NullDistance, Predicate, ScanRequest, SearchMode, SearchRequest,
@@ -12,7 +20,7 @@ use benostreamdb::{
 use bytes::Bytes;
 
 use crate::fixture::{
-    Random, delete_where, docs, docs_table, id, lines, memory, read, scale, sorted,
+    Random, delete_where, docs, docs_table, id, lines, memory, name, read, scale, sorted, vectors,
 };
 
 fn operator(random: &mut Random) -> CompareOp {
@@ -121,7 +129,7 @@ async fn indexed(session: &Session, table: &str) -> Table {
     table
 }
 
-/// How often indexes proposed rows, and how many queries gave other rows than the plain scan.
+/// How often an index of one kind proposed rows, and how many queries gave other rows than the plain scan.
 #[derive(Debug, Default, PartialEq)]
 struct Verdict {
     queries: usize,
@@ -129,20 +137,39 @@ struct Verdict {
     wrong: usize,
 }
 
-async fn compare(table: &Table, request: ScanRequest, ordered: bool, verdict: &mut Verdict) {
+/// The verdict by kind of index: scans on bitmaps, text searches on bm25, vector searches on hnsw.
+type Verdicts = BTreeMap<&'static str, Verdict>;
+
+/// The kind of index that a request is about.
+fn kind(request: &ScanRequest) -> &'static str {
+    match request.search {
+        None => "bitmap",
+        Some(SearchRequest::Text(_)) => "bm25",
+        Some(SearchRequest::Vector(_)) => "hnsw",
+    }
+}
+
+async fn compare(table: &Table, request: ScanRequest, verdicts: &mut Verdicts) {
     let plain = ScanRequest {
         use_indexes: false,
         ..request.clone()
     };
     let expected = read(table, &plain).await.unwrap();
+    let before = table.environment().distances_computed();
     let found = read(table, &request).await.unwrap();
+    let distances = table.environment().distances_computed() - before;
     let report = table.plan_scan(&request).await.unwrap().report;
+    let kind = kind(&request);
+    let ours = |name: &str| name.ends_with(&format!("_{kind}"));
+    let opened = report.segments.iter().any(|(n, c)| ours(n) && *c > 0);
+    let verdict = verdicts.entry(kind).or_default();
     verdict.queries += 1;
     verdict.used += usize::from(
-        !report.segments.is_empty()
-            && (report.rows_proposed > 0 || report.files_pruned_by_index > 0),
+        opened
+            && (report.rows_proposed > 0 || report.files_pruned_by_index > 0)
+            && (kind != "hnsw" || distances > 0),
     );
-    let same = if ordered {
+    let same = if request.search.is_some() {
         merged(&expected, &request) == merged(&found, &request)
     } else {
         sorted(&expected) == sorted(&found)
@@ -154,7 +181,7 @@ async fn compare(table: &Table, request: ScanRequest, ordered: bool, verdict: &m
 }
 
 /// The rows of a search in final order: value, then sequence number, file, position (the last four columns).
-fn merged(batch: &arrow::array::RecordBatch, request: &ScanRequest) -> Vec<String> {
+fn merged(batch: &RecordBatch, request: &ScanRequest) -> Vec<String> {
     use arrow::compute::{SortColumn, SortOptions, lexsort_to_indices, take_record_batch};
     let search = request.search.as_ref().unwrap();
     let width = batch.num_columns();
@@ -177,16 +204,35 @@ fn merged(batch: &arrow::array::RecordBatch, request: &ScanRequest) -> Vec<Strin
     lines(&take_record_batch(batch, &order).unwrap())
 }
 
-async fn run(table: &Table, queries: usize, seed: u64) -> Verdict {
+fn vector(table: &Table, random: &mut Random, k: usize) -> SearchRequest {
+    SearchRequest::Vector(VectorSearch {
+        column: id(table, "embedding"),
+        query: (0..8).map(|_| random.float()).collect(),
+        k,
+        metric: Metric::L2,
+        ef: Some(400),
+        mode: SearchMode::Balanced,
+        nulls: NullDistance::Drop,
+    })
+}
+
+fn text(table: &Table, random: &mut Random, k: usize) -> SearchRequest {
+    let query =
+        ["fox", "quick river", "the of stone", "nothing", "Fox's"][random.below(5) as usize];
+    SearchRequest::Text(TextSearch {
+        column: id(table, "text"),
+        query: query.into(),
+        k,
+        all: random.below(3) == 0,
+        analyzer: None,
+    })
+}
+
+async fn run(table: &Table, queries: usize, seed: u64) -> Verdicts {
     let mut random = Random(seed);
-    let mut verdict = Verdict::default();
-    let all: Vec<i32> = table
-        .schema()
-        .unwrap()
-        .fields
-        .iter()
-        .map(|f| f.id)
-        .collect();
+    let mut verdicts = Verdicts::new();
+    let fields = &table.schema().unwrap().fields;
+    let all: Vec<i32> = fields.iter().map(|f| f.id).collect();
     for number in 0..queries * scale() {
         let conjuncts: Vec<Predicate> = (0..1 + random.below(2))
             .map(|_| predicate(table, &mut random, 2))
@@ -196,78 +242,51 @@ async fn run(table: &Table, queries: usize, seed: u64) -> Verdict {
         } else {
             vec![id(table, "text"), reserved::POS]
         };
-        compare(
-            table,
-            ScanRequest {
-                projection: Some(projection),
-                conjuncts: conjuncts.clone(),
-                ..ScanRequest::default()
-            },
-            false,
-            &mut verdict,
-        )
-        .await;
+        let scan = ScanRequest {
+            projection: Some(projection),
+            conjuncts: conjuncts.clone(),
+            ..ScanRequest::default()
+        };
+        compare(table, scan, &mut verdicts).await;
         let conjuncts = if number % 2 == 0 {
             Vec::new()
         } else {
             conjuncts
         };
-        let projection = Some(vec![
-            id(table, "id"),
-            SEQUENCE,
-            reserved::FILE,
-            reserved::POS,
-        ]);
-        let query: Vec<f32> = (0..8).map(|_| random.float()).collect();
         let k = 1 + random.below(30) as usize;
-        let vector = VectorSearch {
-            column: id(table, "embedding"),
-            query,
-            k,
-            metric: Metric::L2,
-            ef: Some(400),
-            mode: SearchMode::Balanced,
-            nulls: NullDistance::Drop,
-        };
-        compare(
-            table,
-            ScanRequest {
-                projection: projection.clone(),
+        for search in [vector(table, &mut random, k), text(table, &mut random, k)] {
+            let request = ScanRequest {
+                projection: Some(ordered(table)),
                 conjuncts: conjuncts.clone(),
-                search: Some(SearchRequest::Vector(vector)),
+                search: Some(search),
                 ..ScanRequest::default()
-            },
-            true,
-            &mut verdict,
-        )
-        .await;
-        let text =
-            ["fox", "quick river", "the of stone", "nothing", "Fox's"][random.below(5) as usize];
-        let text = TextSearch {
-            column: id(table, "text"),
-            query: text.into(),
-            k,
-            all: random.below(3) == 0,
-            analyzer: None,
-        };
-        compare(
-            table,
-            ScanRequest {
-                projection,
-                conjuncts,
-                search: Some(SearchRequest::Text(text)),
-                ..ScanRequest::default()
-            },
-            true,
-            &mut verdict,
-        )
-        .await;
+            };
+            compare(table, request, &mut verdicts).await;
+        }
     }
-    verdict
+    verdicts
 }
 
-fn assert_lawful(verdict: &Verdict, what: &str) {
-    assert_eq!(verdict.wrong, 0, "{what}: {verdict:?}");
+/// The columns by which [`merged`] breaks ties, after the id.
+fn ordered(table: &Table) -> Vec<i32> {
+    vec![id(table, "id"), SEQUENCE, reserved::FILE, reserved::POS]
+}
+
+fn assert_lawful(verdicts: &Verdicts, what: &str) {
+    for (kind, verdict) in verdicts {
+        assert_eq!(verdict.wrong, 0, "{what}: {kind} {verdict:?}");
+    }
+}
+
+/// An index of every kind proposed rows, for most of its queries: statistics alone answer the others.
+fn assert_used(verdicts: &Verdicts, what: &str) {
+    assert_eq!(verdicts.len(), 3, "{what}: {verdicts:?}");
+    for (kind, verdict) in verdicts {
+        assert!(
+            verdict.used > verdict.queries / 2,
+            "{what}: {kind} {verdict:?}"
+        );
+    }
 }
 
 #[tokio::test]
@@ -276,7 +295,7 @@ async fn l1_fresh_partial_and_stale_indexes_never_change_an_answer() {
     let table = indexed(&session, "t").await;
     let fresh = run(&table, 60, 1).await;
     assert_lawful(&fresh, "fresh");
-    assert!(fresh.used > fresh.queries / 2, "{fresh:?}");
+    assert_used(&fresh, "fresh");
     table.append(&[docs(320, 40, 9)]).await.unwrap();
     let table = table.refresh().await.unwrap();
     assert_lawful(&run(&table, 40, 2).await, "partial");
@@ -295,7 +314,7 @@ async fn l1_fresh_partial_and_stale_indexes_never_change_an_answer() {
     table.refresh_index(None).await.unwrap();
     let refreshed = run(&table, 40, 4).await;
     assert_lawful(&refreshed, "refreshed");
-    assert!(refreshed.used > refreshed.queries / 2, "{refreshed:?}");
+    assert_used(&refreshed, "refreshed");
     table.overwrite(&[docs(1000, 50, 5)]).await.unwrap();
     assert_lawful(
         &run(&table.refresh().await.unwrap(), 20, 5).await,
@@ -303,8 +322,61 @@ async fn l1_fresh_partial_and_stale_indexes_never_change_an_answer() {
     );
 }
 
+#[tokio::test]
+async fn walked_graph_never_changes_an_answer() {
+    const ROWS: usize = 3_000;
+    let (session, _) = memory();
+    let mut random = Random(17);
+    let mut point = || -> Vec<f32> { (0..4).map(|_| random.float()).collect() };
+    let list = Field::new("element", DataType::Float32, true);
+    let schema = Schema::new(vec![
+        Field::new("id", DataType::Int64, false),
+        Field::new("embedding", DataType::List(Arc::new(list)), true),
+    ]);
+    let table = session
+        .create_table(&name("t"), &schema, &BTreeMap::new())
+        .await
+        .unwrap();
+    for file in 0..3 {
+        let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(
+            file * 1_000..(file + 1) * 1_000,
+        ));
+        let points = vectors(4, (0..1_000).map(|_| Some(point())));
+        let batch = RecordBatch::try_new(Arc::new(schema.clone()), vec![ids, points]).unwrap();
+        table.append(&[batch]).await.unwrap();
+    }
+    let table = table.refresh().await.unwrap();
+    index(&table, "hnsw", "embedding").await;
+    let mut verdicts = Verdicts::new();
+    for number in 0..40 {
+        let search = VectorSearch {
+            column: id(&table, "embedding"),
+            query: point(),
+            k: 1 + number % 10,
+            metric: Metric::L2,
+            ef: Some(100),
+            mode: SearchMode::Balanced,
+            nulls: NullDistance::Drop,
+        };
+        let request = ScanRequest {
+            projection: Some(ordered(&table)),
+            search: Some(SearchRequest::Vector(search)),
+            ..ScanRequest::default()
+        };
+        let before = session.environment().distances_computed();
+        compare(&table, request, &mut verdicts).await;
+        let distances = session.environment().distances_computed() - before;
+        assert!(
+            (1..ROWS as u64).contains(&distances),
+            "{distances} distances for {ROWS} rows"
+        );
+    }
+    assert_lawful(&verdicts, "walked");
+    assert_eq!(verdicts["hnsw"].used, 40);
+}
+
 /// The segment files of a table, by path in the store.
-async fn segments(table: &Table) -> Vec<(benostreamdb::storage::Location, Bytes)> {
+async fn segments(table: &Table) -> Vec<(Location, Bytes)> {
     let files = table
         .environment()
         .storage()
@@ -373,55 +445,40 @@ async fn l1_damaged_foreign_and_missing_segments_never_change_an_answer() {
     );
 }
 
-#[tokio::test]
-async fn l1_suite_sees_a_planted_wrong_segment() {
-    use benostreamdb::index::overlay::{
-        OverlayChange, OverlayManifest, ParsedOverlay, SegmentEntry,
-    };
-    use benostreamdb::index::segment::{self, SegmentReader};
-    let (session, _) = memory();
-    let table = docs_table(&session, "t", 4, 80).await;
-    for column in ["id", "kind", "score"] {
-        index(&table, "bitmap", column).await;
-    }
+/// The newest manifest of a table's overlay.
+async fn newest_manifest(table: &Table) -> OverlayManifest {
     let files = table
         .environment()
         .storage()
         .open(&[table.location().clone()]);
     let listed = files.list(table.overlay_location()).await.unwrap();
-    let newest = listed
-        .iter()
-        .filter(|(l, _)| l.name().starts_with("manifest-"))
-        .map(|(l, _)| l.clone())
-        .max_by_key(|l| {
-            l.name()["manifest-".len()..]
-                .trim_end_matches(".json")
-                .parse::<u64>()
-                .unwrap()
-        })
-        .unwrap();
-    let ParsedOverlay::Known(manifest) =
-        OverlayManifest::parse(&files.get(&newest).await.unwrap()).unwrap()
-    else {
-        panic!("version")
+    let number = |location: &Location| -> Option<u64> {
+        let name = location.name().strip_prefix("manifest-")?;
+        name.strip_suffix(".json")?.parse().ok()
     };
-    // The postings of column `kind` under the header of column `id`'s files in reversed order: valid bytes, wrong rows.
-    let entry = manifest.index("kind_bitmap").unwrap();
-    let location = table
-        .overlay_location()
-        .join(&entry.segments[0].name)
-        .unwrap();
+    let newest = listed.iter().map(|(l, _)| l).max_by_key(|l| number(l));
+    match OverlayManifest::parse(&files.get(newest.unwrap()).await.unwrap()).unwrap() {
+        ParsedOverlay::Known(manifest) => manifest,
+        ParsedOverlay::UnknownVersion(version) => panic!("version {version}"),
+    }
+}
+
+/// Puts in place of an index's segment one that is valid, but says that its files came in reversed order.
+async fn plant_wrong_segment(table: &Table, index: &str) {
+    let files = table
+        .environment()
+        .storage()
+        .open(&[table.location().clone()]);
+    let manifest = newest_manifest(table).await;
+    let entry = manifest.index(index).unwrap();
+    let overlay = table.overlay_location();
+    let location = overlay.join(&entry.segments[0].name).unwrap();
     let reader = SegmentReader::open(files.get(&location).await.unwrap()).unwrap();
     let mut header = reader.header().clone();
     header.files.reverse();
     let written = segment::write(&header, reader.blobs().unwrap()).unwrap();
-    files
-        .put(
-            &table.overlay_location().join(&written.name).unwrap(),
-            written.data.clone(),
-        )
-        .await
-        .unwrap();
+    let location = overlay.join(&written.name).unwrap();
+    files.put(&location, written.data.clone()).await.unwrap();
     let wrong = SegmentEntry {
         name: written.name.clone(),
         length: written.data.len() as u64,
@@ -434,18 +491,25 @@ async fn l1_suite_sees_a_planted_wrong_segment() {
         added: vec![wrong],
     };
     let planted = manifest.apply(&change, 0).unwrap();
-    files
-        .put(
-            &table.overlay_location().join("manifest-900.json").unwrap(),
-            planted.to_bytes().unwrap().into(),
-        )
-        .await
-        .unwrap();
-    let verdict = run(&reopened(&session, &table).await, 30, 1).await;
-    assert!(
-        verdict.wrong > 0,
-        "the suite did not see the wrong segment: {verdict:?}"
-    );
+    let location = overlay.join("manifest-900.json").unwrap();
+    let bytes = planted.to_bytes().unwrap();
+    files.put(&location, bytes.into()).await.unwrap();
+}
+
+#[tokio::test]
+async fn l1_suite_sees_a_planted_wrong_segment() {
+    for (kind, column) in [("bitmap", "kind"), ("bm25", "text"), ("hnsw", "embedding")] {
+        let (session, _) = memory();
+        let table = docs_table(&session, "t", 4, 80).await;
+        index(&table, kind, column).await;
+        assert_lawful(&run(&table, 5, 1).await, kind);
+        plant_wrong_segment(&table, &format!("{column}_{kind}")).await;
+        let verdicts = run(&reopened(&session, &table).await, 30, 1).await;
+        assert!(
+            verdicts[kind].wrong > 0,
+            "the suite did not see the wrong segment: {kind} {verdicts:?}"
+        );
+    }
 }
 
 #[tokio::test]
@@ -470,7 +534,8 @@ async fn overlay_of_an_unknown_version_covers_nothing_and_warns() {
             .unwrap()
             .report;
         assert_eq!(report.warnings.len(), 1, "{report:?}");
-        let verdict = run(&table, 5, 3).await;
-        assert_eq!((verdict.wrong, verdict.used), (0, 0));
+        for (kind, verdict) in run(&table, 5, 3).await {
+            assert_eq!((verdict.wrong, verdict.used), (0, 0), "{kind}");
+        }
     }
 }
