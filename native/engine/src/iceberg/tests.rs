@@ -1,7 +1,7 @@
 //! Metadata of tables that other engines wrote, and damaged copies of it: read or refused, never a panic.
 //! The inputs are in `fixtures/iceberg` under `BSDB_SHARED`; without them these tests say so and pass.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -28,7 +28,16 @@ impl Random {
     }
 }
 
-fn fixtures() -> Vec<PathBuf> {
+/// Says on the real standard error, which the test runner does not hold back, that a test did nothing.
+fn skipped(test: &str, root: &Path) {
+    let missing = match std::env::var("BSDB_SHARED") {
+        Ok(_) => format!("no fixtures in {}", root.display()),
+        Err(_) => "BSDB_SHARED is not set".to_owned(),
+    };
+    let _ = writeln!(std::io::stderr(), "skipped: {test}: {missing}");
+}
+
+fn fixtures(test: &str) -> Vec<PathBuf> {
     let shared = std::env::var("BSDB_SHARED").map(PathBuf::from);
     let root = shared
         .unwrap_or_else(|_| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"))
@@ -49,7 +58,7 @@ fn fixtures() -> Vec<PathBuf> {
         }
     }
     if files.is_empty() {
-        println!("skipped: no fixtures in {}", root.display());
+        skipped(test, &root);
     }
     files.sort();
     files
@@ -77,10 +86,13 @@ fn of_kind(paths: &[PathBuf], suffix: &str) -> Vec<PathBuf> {
 
 #[test]
 fn metadata_of_other_engines_is_read_or_refused_by_key() {
-    let files: Vec<_> = of_kind(&fixtures(), ".json")
-        .into_iter()
-        .filter(|p| p.to_str().unwrap().to_lowercase().contains("metadata"))
-        .collect();
+    let files: Vec<_> = of_kind(
+        &fixtures("metadata_of_other_engines_is_read_or_refused_by_key"),
+        ".json",
+    )
+    .into_iter()
+    .filter(|p| p.to_str().unwrap().to_lowercase().contains("metadata"))
+    .collect();
     let (mut read_count, mut refused) = (0, Vec::new());
     for path in &files {
         match Document::parse(&read(path)) {
@@ -115,7 +127,10 @@ fn metadata_of_other_engines_is_read_or_refused_by_key() {
 #[test]
 fn avro_files_of_other_engines_are_read_by_field_id() {
     let (mut lists, mut manifests, mut entries) = (0, 0, 0);
-    for path in of_kind(&fixtures(), ".avro") {
+    for path in of_kind(
+        &fixtures("avro_files_of_other_engines_are_read_by_field_id"),
+        ".avro",
+    ) {
         let bytes = read(&path);
         let container = match Container::open(&bytes) {
             Ok(container) => container,
@@ -165,7 +180,7 @@ fn avro_files_of_other_engines_are_read_by_field_id() {
 
 #[test]
 fn damaged_metadata_never_panics() {
-    let files = fixtures();
+    let files = fixtures("damaged_metadata_never_panics");
     let mut random = Random(7);
     let mut tried = 0;
     let all = [of_kind(&files, ".metadata.json"), of_kind(&files, ".avro")].concat();
