@@ -245,7 +245,13 @@ impl Draft {
                 deleted_rows: 0,
             });
         }
-        let sequence_number = document.last_sequence_number() + 1;
+        let last = document.last_sequence_number();
+        let sequence_number = last.checked_add(1).ok_or_else(|| {
+            Error::corrupt(format!(
+                "last-sequence-number {last} of table {} leaves none",
+                table.name()
+            ))
+        })?;
         let list = self.new_location(
             table,
             &format!("snap-{}-1-{}.avro", self.snapshot_id, self.commit_id),

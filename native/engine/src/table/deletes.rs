@@ -37,8 +37,16 @@ impl DeletedRows {
             let positions = load(context, delete)
                 .await
                 .map_err(|e| e.with("delete file", &delete.path))?;
-            if let Some(rows) = positions.get(&spelling(&task.path)) {
-                dead |= rows;
+            match positions.get(&spelling(&task.path)) {
+                Some(rows) => dead |= rows,
+                // Another file in its place would bring deleted rows back.
+                None if delete.for_one_file => {
+                    return Err(Error::corrupt(format!(
+                        "delete file {} names no row of {}",
+                        delete.path, task.path
+                    )));
+                }
+                None => {}
             }
         }
         Ok(Arc::new(dead))

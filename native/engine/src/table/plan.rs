@@ -75,6 +75,7 @@ fn delete_ref(entry: &Entry) -> DeleteRef {
     DeleteRef {
         path: entry.data_file.path.clone(),
         size: entry.data_file.file_size_in_bytes,
+        for_one_file: entry.data_file.referenced_data_file.is_some(),
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn adapt(array: &ArrayRef, from: &Field, to: &Field, path: &str) -> R
         ),
         (source, target) if widens(source, target) => Ok(arrow::compute::cast(array, target)?),
         (source, target) => Err(Error::unsupported(format!(
-            "column {path} of type {target} is stored as {source} in {{file}}"
+            "column {path} of type {target} is stored as {source}"
         ))),
     }
 }

@@ -90,6 +90,8 @@ pub struct DeleteRef {
     pub path: String,
     /// Bytes.
     pub size: u64,
+    /// Whether the manifest says that it is for one data file.
+    pub for_one_file: bool,
 }
 
 /// One data file, or some row groups of it.

@@ -85,6 +85,14 @@ struct OpenFile {
     nan_counts: BTreeMap<i32, u64>,
 }
 
+/// Properties that move new files to places which this build does not write to.
+const ELSEWHERE: [&str; 4] = [
+    "write.data.path",
+    "write.metadata.path",
+    "write.folder-storage.path",
+    "write.object-storage.path",
+];
+
 impl Table {
     /// Starts a writer. Errors: Unsupported for partitioned tables and formats that cannot be written yet.
     pub fn writer(&self) -> Result<TableWriter> {
@@ -132,6 +140,13 @@ impl Table {
         if !document.default_spec()?.is_unpartitioned() {
             return Err(Error::unsupported(format!(
                 "writing to the partitioned table {}",
+                self.name()
+            )));
+        }
+        let elsewhere = |key: &&&str| document.properties().contains_key(**key);
+        if let Some(key) = ELSEWHERE.iter().find(elsewhere) {
+            return Err(Error::unsupported(format!(
+                "writing to table {}, whose property {key} puts files elsewhere",
                 self.name()
             )));
         }

@@ -380,3 +380,158 @@ async fn second_statements_and_server_files_cannot_be_reached() {
     }
     assert!(!std::path::Path::new("/tmp/benostreamdb-copy").exists());
 }
+
+#[tokio::test]
+async fn is_distinct_from_ends_before_and_and_or() {
+    let session = memory();
+    rows(
+        &session,
+        "CREATE TABLE p (id int, b boolean, i int);
+         INSERT INTO p VALUES (1, true, 1), (2, true, 2), (3, false, 1), (4, false, 2), (5, NULL, 1)",
+    )
+    .await;
+    for (filter, expected) in [
+        ("b IS NOT DISTINCT FROM true AND i = 1", "1"),
+        ("b IS DISTINCT FROM false OR i = 2", "1 2 4 5"),
+        ("i IS DISTINCT FROM 1 + 1 AND b", "1"),
+        ("NOT b IS DISTINCT FROM NULL", "5"),
+    ] {
+        let found = line(
+            &session,
+            &format!("SELECT id FROM p WHERE {filter} ORDER BY id"),
+        )
+        .await;
+        assert_eq!(found, expected, "{filter}");
+    }
+    let deleted = "DELETE FROM p WHERE b IS NOT DISTINCT FROM true AND id = 99";
+    assert_eq!(line(&session, deleted).await, "0");
+}
+
+#[tokio::test]
+async fn in_list_with_case_is_decided_for_every_row() {
+    let session = memory();
+    rows(
+        &session,
+        "CREATE TABLE t (a int, f double precision); INSERT INTO t VALUES (1, 'NaN'), (3, -0.0)",
+    )
+    .await;
+    let case = "CASE WHEN a = 5 THEN 0 ELSE a END";
+    for (filter, expected) in [
+        (format!("3 IN ({case}, 2)"), "3"),
+        (format!("3 NOT IN ({case}, 2)"), "1"),
+        (format!("a IN (7, {case}, NULL)"), "1 3"),
+        (format!("a NOT IN (7, {case}, NULL)"), ""),
+        ("f IN (f, 7)".to_string(), "1 3"),
+        ("0.0 IN (f, 7)".to_string(), "3"),
+    ] {
+        let found = line(
+            &session,
+            &format!("SELECT a FROM t WHERE {filter} ORDER BY a"),
+        )
+        .await;
+        assert_eq!(found, expected, "{filter}");
+    }
+    let deleted = format!("DELETE FROM t WHERE 3 NOT IN ({case}, 2)");
+    assert_eq!(line(&session, &deleted).await, "1");
+}
+
+#[tokio::test]
+async fn metadata_that_lost_its_snapshot_is_corrupt_and_not_empty() {
+    let folder = Folder::new();
+    let session = folder.session();
+    rows(&session, "CREATE TABLE t (a int); INSERT INTO t VALUES (1)").await;
+    let newest = folder.files("v2.metadata.json").remove(0);
+    let whole = fs::read_to_string(&newest).unwrap();
+    for (from, to) in [
+        ("\"manifest-list\"", "\"manifest-lisu\""),
+        ("\"current-snapshot-id\"", "\"current-snapshot-ie\""),
+        (
+            "\"current-snapshot-id\":",
+            "\"current-snapshot-id\":-1,\"x\":",
+        ),
+    ] {
+        assert!(whole.contains(from), "{whole}");
+        fs::write(&newest, whole.replace(from, to)).unwrap();
+        let fresh = folder.session();
+        fails(&fresh, "SELECT * FROM t", ErrorKind::Corrupt).await;
+    }
+}
+
+#[tokio::test]
+async fn times_and_dates_compare_in_their_whole_range() {
+    let session = memory();
+    rows(
+        &session,
+        "CREATE TABLE t (id int, tm time, d date, ts timestamp, tz timestamptz);
+         INSERT INTO t VALUES (1, '11:00:00', '9999-01-01', '2020-01-01', '2020-01-01 00:00:00Z'),
+            (2, '13:00:00', '0001-01-01', '9998-01-01', '9998-01-01 00:00:00Z')",
+    )
+    .await;
+    for (filter, expected) in [
+        ("tm < CAST('12:00:00' AS time)", "1"),
+        ("tm BETWEEN time '12:00' AND time '14:00'", "2"),
+        ("d > ts", "1"),
+        ("d < tz", "2"),
+        ("date '9999-01-01' > ts", "1 2"),
+        ("greatest(d, ts) = ts", "2"),
+    ] {
+        let found = line(
+            &session,
+            &format!("SELECT id FROM t WHERE {filter} ORDER BY id"),
+        )
+        .await;
+        assert_eq!(found, expected, "{filter}");
+    }
+}
+
+#[tokio::test]
+async fn names_with_slashes_in_double_quotes_are_refused() {
+    let folder = Folder::new();
+    let session = folder.session();
+    for text in [
+        "CREATE TABLE \"../evil\" (a int)",
+        "CREATE TABLE \"a/b\" (a int)",
+        "SELECT * FROM \"a/b\"",
+        "DROP TABLE \"a/b\"",
+        "INSERT INTO \"../evil\" VALUES (1)",
+    ] {
+        fails(&session, text, ErrorKind::InvalidInput).await;
+    }
+    let location = folder.path().join("default/t");
+    let location = location.to_str().unwrap();
+    rows(
+        &session,
+        &format!("CREATE TABLE '{location}' (a int); INSERT INTO '{location}' VALUES (1)"),
+    )
+    .await;
+    assert_eq!(line(&session, "SELECT * FROM t").await, "1");
+}
+
+#[tokio::test]
+async fn properties_that_move_new_files_are_refused_by_writes() {
+    let session = memory();
+    rows(
+        &session,
+        "CREATE TABLE t (a int) WITH (\"write.data.path\" = 'memory:///elsewhere')",
+    )
+    .await;
+    fails(&session, "INSERT INTO t VALUES (1)", ErrorKind::Unsupported).await;
+    assert_eq!(line(&session, "SELECT count(*) FROM t").await, "0");
+}
+
+#[tokio::test]
+async fn word_of_megabytes_is_cut_into_terms() {
+    let session = memory();
+    rows(
+        &session,
+        "CREATE TABLE t (id int, s text); INSERT INTO t SELECT 1, repeat('x', 5000000); INSERT INTO t VALUES (2, 'x')",
+    )
+    .await;
+    let query = format!(
+        "SELECT id FROM bm25_search('t', 's', '{}', 5)",
+        "x".repeat(255)
+    );
+    assert_eq!(line(&session, &query).await, "1");
+    rows(&session, "CREATE INDEX ON t USING bm25 (s)").await;
+    assert_eq!(line(&session, &query).await, "1");
+}

@@ -81,12 +81,25 @@ impl Folder {
 
     /// The newest metadata file; none where there is no table.
     pub(super) async fn newest(&self) -> Result<Option<MetadataFile>> {
-        if let Some(hinted) = self.hint().await?
+        let hinted = self.hint().await?;
+        if let Some(hinted) = hinted
             && let Some(found) = self.follow(hinted).await?
         {
             return Ok(Some(found));
         }
-        self.newest_listed().await
+        let newest = self.newest_listed().await?;
+        match (&newest, hinted) {
+            // The hint is written once the version exists: what it names has been lost.
+            (Some(newest), Some(hinted)) if newest.version < hinted => {
+                Err(Error::corrupt(format!(
+                    "{} names version {hinted}, but {} is missing; the newest there is {}",
+                    self.hint_location()?,
+                    self.file(hinted, Spelling::Plain)?.name(),
+                    newest.location
+                )))
+            }
+            _ => Ok(newest),
+        }
     }
 
     /// The file of `version` in the first spelling that exists.

@@ -111,7 +111,6 @@ async fn head_is_found_from_any_hint() {
         Some("10\n"),
         Some(" 11 "),
         Some("3"),
-        Some("99"),
         Some("x"),
         Some(""),
         Some("\0"),
@@ -132,6 +131,19 @@ async fn head_is_found_from_any_hint() {
             (12, b"12".to_vec()),
             "{hint:?}"
         );
+    }
+}
+
+#[tokio::test]
+async fn version_that_the_hint_names_but_nobody_finds_is_corrupt() {
+    let table = DiskTable::new(&[
+        ("v1.metadata.json", &metadata(1, None)),
+        ("version-hint.text", b"2"),
+    ]);
+    let error = table.load().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
+    for part in ["version-hint.text", "v2.metadata.json", "v1.metadata.json"] {
+        assert!(error.to_string().contains(part), "{error}");
     }
 }
 

@@ -136,6 +136,15 @@ impl Document {
                 "table metadata: current-snapshot-id {id} is not among the snapshots"
             )));
         }
+        let bare = |snapshot: &&Snapshot| snapshot.manifest_list.is_none();
+        if format_version > 1
+            && let Some(snapshot) = snapshots.iter().find(bare)
+        {
+            return Err(Error::corrupt(format!(
+                "table metadata: snapshot {} has no manifest-list",
+                snapshot.snapshot_id
+            )));
+        }
         Ok(Document {
             format_version,
             table_uuid: object.opt_str("table-uuid")?.map(str::to_owned),
@@ -367,6 +376,15 @@ fn refs(object: &Object<'_>, current: Option<i64>) -> Result<BTreeMap<String, Sn
                 },
             );
         }
+    }
+    if let Some(main) = refs.get(MAIN_BRANCH)
+        && current != Some(main.snapshot_id)
+    {
+        let current = current.map_or_else(|| "not set".to_owned(), |id| id.to_string());
+        return Err(Error::corrupt(format!(
+            "table metadata: current-snapshot-id is {current}, the branch main is at {}",
+            main.snapshot_id
+        )));
     }
     if let Some(snapshot_id) = current {
         refs.insert(

@@ -110,8 +110,9 @@ fn plain_end(bytes: &[u8], start: usize) -> Option<usize> {
     let rest = bytes.get(start..)?;
     let length = rest
         .iter()
+        .take(UNITS_MAX + 1)
         .position(|byte| !byte.is_ascii_alphanumeric())
-        .unwrap_or(rest.len());
+        .unwrap_or_else(|| rest.len().min(UNITS_MAX + 1));
     let stopped = match rest.get(length..) {
         Some([b' ' | b'\n' | b'-' | b'(' | b')', ..] | []) => true,
         Some([b',' | b'.', next, ..]) => *next == b' ',

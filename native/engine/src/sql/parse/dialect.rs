@@ -3,6 +3,7 @@
 
 use std::any::TypeId;
 
+use datafusion::sql::sqlparser::ast::Expr;
 use datafusion::sql::sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
@@ -58,6 +59,34 @@ impl Dialect for BenoDialect {
 
     fn prec_value(&self, precedence: Precedence) -> u8 {
         POSTGRES.prec_value(precedence)
+    }
+
+    /// `IS [NOT] DISTINCT FROM` binds as every IS does; the parser alone would take all that follows, AND and OR
+    /// included, as its right side.
+    fn parse_infix(
+        &self,
+        parser: &mut Parser,
+        expr: &Expr,
+        _: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        let negated = if parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]) {
+            false
+        } else if parser.parse_keywords(&[
+            Keyword::IS,
+            Keyword::NOT,
+            Keyword::DISTINCT,
+            Keyword::FROM,
+        ]) {
+            true
+        } else {
+            return None;
+        };
+        let left = Box::new(expr.clone());
+        let right = parser.parse_subexpr(self.prec_value(Precedence::Is));
+        Some(right.map(|right| match negated {
+            true => Expr::IsNotDistinctFrom(left, Box::new(right)),
+            false => Expr::IsDistinctFrom(left, Box::new(right)),
+        }))
     }
 
     same_as_postgres!(

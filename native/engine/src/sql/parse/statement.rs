@@ -144,9 +144,17 @@ pub(crate) fn name_parts(name: &ObjectName) -> Result<Vec<String>> {
     name.0
         .iter()
         .map(|part| {
-            part.as_ident()
-                .map(fold)
-                .ok_or_else(|| Error::invalid_input(format!("name {name} holds a call")))
+            let ident = part
+                .as_ident()
+                .ok_or_else(|| Error::invalid_input(format!("name {name} holds a call")))?;
+            let value = &ident.value;
+            let location = value.starts_with('/') || value.contains("://");
+            if !location && ident.quote_style == Some('"') && value.contains(['/', '\\', '\0']) {
+                return Err(Error::invalid_input(format!(
+                    "name {ident} holds a character that names cannot; a location starts with / or a scheme"
+                )));
+            }
+            Ok(fold(ident))
         })
         .collect()
 }

@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::Error;
 use crate::sql::function as functions;
+use crate::sql::parse::name_parts;
 
 /// The visitor. It ends at the first refusal.
 pub(crate) struct Normalize;
@@ -60,6 +61,7 @@ impl VisitorMut for Normalize {
     fn pre_visit_table_factor(&mut self, relation: &mut TableFactor) -> ControlFlow<Error> {
         match relation {
             TableFactor::Table {
+                name,
                 with_hints,
                 version,
                 with_ordinality,
@@ -69,6 +71,9 @@ impl VisitorMut for Normalize {
                 index_hints,
                 ..
             } => {
+                if let Err(error) = name_parts(name) {
+                    return ControlFlow::Break(error);
+                }
                 if sample.is_some() {
                     return refuse("TABLESAMPLE");
                 }

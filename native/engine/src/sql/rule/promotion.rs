@@ -2,17 +2,23 @@
 //! is read as the type of what it is compared with. Runs before type coercion, which would turn a float into a
 //! decimal of 15 digits behind the point, and a timestamp into nanoseconds that end in 2262.
 
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{Case, InList, ScalarFunction};
-use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, LogicalPlan, cast};
+use datafusion::logical_expr::{
+    Between, BinaryExpr, Expr, ExprSchemable, LogicalPlan, cast, lit, not,
+};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::postgres::rewrite_expressions;
 use super::values::compares_operands;
 use crate::sql::function::text_as;
+
+/// What the planner reads `time` as, and what columns hold.
+const TIME_NS: DataType = DataType::Time64(TimeUnit::Nanosecond);
+const TIME_US: DataType = DataType::Time64(TimeUnit::Microsecond);
 
 /// The rule.
 #[derive(Debug)]
@@ -41,6 +47,7 @@ fn promote_node(node: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let mut sides = [*left, *right];
             let mut changed = promote_numbers(&mut sides, schema);
             if compares_operands(op) {
+                changed |= promote_moments(&mut sides, schema);
                 changed |= read_text(&mut sides, schema)?;
             }
             let [left, right] = sides;
@@ -62,8 +69,15 @@ fn promote_node(node: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::InList(list) => {
             let (expr, values, changed) = promote_list(*list.expr, list.list, schema)?;
-            let list = InList::new(Box::new(expr), values, list.negated);
-            transformed(Expr::InList(list), changed)
+            if values
+                .iter()
+                .all(|value| matches!(value, Expr::Literal(..)))
+            {
+                let list = InList::new(Box::new(expr), values, list.negated);
+                transformed(Expr::InList(list), changed)
+            } else {
+                Transformed::yes(equals_any(&expr, values, list.negated))
+            }
         }
         Expr::Case(case) => promote_case(case, schema)?,
         Expr::ScalarFunction(ScalarFunction { func, args }) if unifies(func.name()) => {
@@ -73,6 +87,28 @@ fn promote_node(node: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         other => Transformed::no(other),
     })
+}
+
+/// `expr IN (values)` as comparisons, in a tree of little depth. The engine would evaluate a list that is not of
+/// constants on no row at all, where CASE is as good as a constant, and keep that for every row.
+fn equals_any(expr: &Expr, values: Vec<Expr>, negated: bool) -> Expr {
+    let mut terms: Vec<Expr> = values
+        .into_iter()
+        .map(|value| expr.clone().eq(value))
+        .collect();
+    while terms.len() > 1 {
+        let mut pairs = terms.into_iter();
+        let mut halved = Vec::new();
+        while let Some(left) = pairs.next() {
+            halved.push(match pairs.next() {
+                Some(right) => left.or(right),
+                None => left,
+            });
+        }
+        terms = halved;
+    }
+    let any = terms.pop().unwrap_or_else(|| lit(false));
+    if negated { not(any) } else { any }
 }
 
 fn transformed(expression: Expr, changed: bool) -> Transformed<Expr> {
@@ -144,8 +180,36 @@ fn promote_list(
 }
 
 fn promote_slice(expressions: &mut [Expr], schema: &DFSchema) -> Result<bool> {
-    let promoted = promote_numbers(expressions, schema);
+    let mut promoted = promote_numbers(expressions, schema);
+    promoted |= promote_moments(expressions, schema);
     Ok(read_text(expressions, schema)? || promoted)
+}
+
+/// Casts dates beside timestamps, and times as the planner reads them, to the microseconds of columns: nanoseconds,
+/// which the engine would choose, end in 2262 and do not compare with a column of times.
+fn promote_moments(expressions: &mut [Expr], schema: &DFSchema) -> bool {
+    let type_of = |expression: &Expr| expression.get_type(schema).ok();
+    let types: Vec<Option<DataType>> = expressions.iter().map(type_of).collect();
+    let is_timestamp = |data_type: &&DataType| matches!(data_type, DataType::Timestamp(..));
+    let timestamp = match types.iter().flatten().find(is_timestamp) {
+        Some(DataType::Timestamp(_, zone)) => {
+            Some(DataType::Timestamp(TimeUnit::Microsecond, zone.clone()))
+        }
+        _ => None,
+    };
+    let mut changed = false;
+    for (expression, data_type) in expressions.iter_mut().zip(&types) {
+        let target = match data_type {
+            Some(DataType::Date32) => timestamp.clone(),
+            Some(TIME_NS) => Some(TIME_US),
+            _ => None,
+        };
+        if let Some(target) = target {
+            *expression = cast(std::mem::take(expression), target);
+            changed = true;
+        }
+    }
+    changed
 }
 
 /// Casts the decimals among expressions of which one is a float.
