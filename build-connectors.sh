@@ -15,4 +15,5 @@ scripts/build.sh
 source scripts/environment.sh
 mkdir -p connector-artifacts
 cp -f "$spark_jar" "$native_library" "$BSDB_CLI" native/abi/include/benostreamdb.h connector-artifacts/
+strip connector-artifacts/benostreamdb connector-artifacts/libbenostreamdb.so
 ls -l connector-artifacts
