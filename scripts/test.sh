@@ -12,7 +12,7 @@ step() { # name, counter, command ..
   local name=$1 counter=$2 start=$SECONDS
   shift 2
   echo "== $name"
-  local out="$logs/$(tr -c 'a-z\n' - <<<"$name").log"
+  local out="$logs/$(tr 'A-Z ,' 'a-z--' <<<"$name").log"
   "$@" >"$out" 2>&1
   local status=$?
   local before=$failed good=$passed
@@ -67,8 +67,8 @@ count_pytest() { # from the last line, such as "1 failed, 20 passed, 3 skipped i
 }
 
 count_scenarios() {
-  passed=$((passed + $(grep -cE '^[a-z_]+: ok in' "$1")))
-  failed=$((failed + $(grep -cE '^[a-z_]+: FAILED in' "$1")))
+  passed=$((passed + $(grep -oE '[a-z_]+: ok in' "$1" | wc -l)))
+  failed=$((failed + $(grep -oE '[a-z_]+: FAILED in' "$1" | wc -l)))
 }
 
 iceberg_jar() {
