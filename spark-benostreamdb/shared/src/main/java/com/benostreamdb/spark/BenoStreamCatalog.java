@@ -67,42 +67,55 @@ public final class BenoStreamCatalog extends ProcedureSupport
 
   @Override
   public Identifier[] listTables(String[] namespace) throws NoSuchNamespaceException {
-    requireNamespace(namespace);
-    return session().listTables(Arrays.asList(namespace)).stream()
-        .map(table -> Identifier.of(namespace, table.name()))
-        .toArray(Identifier[]::new);
+    return Failures.analyzed(
+        () -> {
+          requireNamespace(namespace);
+          return session().listTables(Arrays.asList(namespace)).stream()
+              .map(table -> Identifier.of(namespace, table.name()))
+              .toArray(Identifier[]::new);
+        });
   }
 
   @Override
   public Table loadTable(Identifier identifier) throws NoSuchTableException {
-    return BenoStreamTable.newest(open(identifier, Session::openTable), name, options(identifier));
+    return Failures.analyzed(
+        () ->
+            BenoStreamTable.newest(
+                open(identifier, Session::openTable), name, options(identifier)));
   }
 
   @Override
   public Table loadTable(Identifier identifier, String version) throws NoSuchTableException {
-    boolean isId = version.matches("-?\\d{1,19}");
-    com.benostreamdb.Table table =
-        open(
-            identifier,
-            (session, table1) ->
-                isId
-                    ? session.openTableAtSnapshot(table1, Long.parseLong(version))
-                    : session.openTableAtReference(table1, version));
-    return BenoStreamTable.pinned(table, name, options(identifier));
+    return Failures.analyzed(
+        () -> {
+          boolean isId = version.matches("-?\\d{1,19}");
+          com.benostreamdb.Table table =
+              open(
+                  identifier,
+                  (session, table1) ->
+                      isId
+                          ? session.openTableAtSnapshot(table1, Long.parseLong(version))
+                          : session.openTableAtReference(table1, version));
+          return BenoStreamTable.pinned(table, name, options(identifier));
+        });
   }
 
   @Override
   public Table loadTable(Identifier identifier, long timestampMicros) throws NoSuchTableException {
-    long timestampMs = Math.floorDiv(timestampMicros, 1_000L);
-    return BenoStreamTable.pinned(
-        open(identifier, (session, table) -> session.openTableAsOf(table, timestampMs)),
-        name,
-        options(identifier));
+    return Failures.analyzed(
+        () -> {
+          long timestampMs = Math.floorDiv(timestampMicros, 1_000L);
+          return BenoStreamTable.pinned(
+              open(identifier, (session, table) -> session.openTableAsOf(table, timestampMs)),
+              name,
+              options(identifier));
+        });
   }
 
   @Override
   public boolean tableExists(Identifier identifier) {
-    return session(identifier).tableExists(TableIdentifier.toTableName(identifier));
+    return Failures.analyzed(
+        () -> session(identifier).tableExists(TableIdentifier.toTableName(identifier)));
   }
 
   @Override
@@ -112,135 +125,170 @@ public final class BenoStreamCatalog extends ProcedureSupport
       Transform[] partitions,
       Map<String, String> properties)
       throws TableAlreadyExistsException, NoSuchNamespaceException {
-    requireCreatable(identifier, partitions, properties);
-    Map<String, String> kept = new HashMap<>();
-    properties.forEach(
-        (key, value) -> {
-          if (!SPARK_PROPERTIES.contains(key) && !key.startsWith(OPTION_PREFIX)) {
-            kept.put(key, value);
+    return Failures.analyzed(
+        () -> {
+          requireCreatable(identifier, partitions, properties);
+          Map<String, String> kept = new HashMap<>();
+          properties.forEach(
+              (key, value) -> {
+                if (!SPARK_PROPERTIES.contains(key) && !key.startsWith(OPTION_PREFIX)) {
+                  kept.put(key, value);
+                }
+              });
+          try {
+            com.benostreamdb.Table table =
+                session(identifier)
+                    .createTable(
+                        TableIdentifier.toTableName(identifier),
+                        SparkTypes.toColumns(schema),
+                        kept);
+            return BenoStreamTable.newest(table, name, options(identifier));
+          } catch (BenoStreamException e) {
+            if (e.kind() == Kind.ALREADY_EXISTS) {
+              throw new TableAlreadyExistsException(identifier);
+            }
+            if (e.kind() == Kind.NOT_FOUND) {
+              throw new NoSuchNamespaceException(identifier.namespace());
+            }
+            throw e;
           }
         });
-    try {
-      com.benostreamdb.Table table =
-          session(identifier)
-              .createTable(
-                  TableIdentifier.toTableName(identifier), SparkTypes.toColumns(schema), kept);
-      return BenoStreamTable.newest(table, name, options(identifier));
-    } catch (BenoStreamException e) {
-      if (e.kind() == Kind.ALREADY_EXISTS) {
-        throw new TableAlreadyExistsException(identifier);
-      }
-      if (e.kind() == Kind.NOT_FOUND) {
-        throw new NoSuchNamespaceException(identifier.namespace());
-      }
-      throw e;
-    }
   }
 
   @Override
   public Table alterTable(Identifier identifier, TableChange... changes)
       throws NoSuchTableException {
-    com.benostreamdb.Table table = open(identifier, Session::openTable);
-    TableChanges.apply(table, changes);
-    return loadTable(identifier);
+    return Failures.analyzed(
+        () -> {
+          com.benostreamdb.Table table = open(identifier, Session::openTable);
+          TableChanges.apply(table, changes);
+          return loadTable(identifier);
+        });
   }
 
   @Override
   public boolean dropTable(Identifier identifier) {
-    try {
-      session(identifier).dropTable(TableIdentifier.toTableName(identifier));
-      return true;
-    } catch (BenoStreamException e) {
-      if (e.kind() == Kind.NOT_FOUND) {
-        return false;
-      }
-      throw e;
-    }
+    return Failures.analyzed(
+        () -> {
+          try {
+            session(identifier).dropTable(TableIdentifier.toTableName(identifier));
+            return true;
+          } catch (BenoStreamException e) {
+            if (e.kind() == Kind.NOT_FOUND) {
+              return false;
+            }
+            throw e;
+          }
+        });
   }
 
   @Override
   public void renameTable(Identifier from, Identifier to)
       throws NoSuchTableException, TableAlreadyExistsException {
-    try {
-      session(from).renameTable(TableIdentifier.toTableName(from), TableIdentifier.toTableName(to));
-    } catch (BenoStreamException e) {
-      if (e.kind() == Kind.NOT_FOUND) {
-        throw new NoSuchTableException(from);
-      }
-      if (e.kind() == Kind.ALREADY_EXISTS) {
-        throw new TableAlreadyExistsException(to);
-      }
-      throw e;
-    }
+    Failures.analyzed(
+        () -> {
+          try {
+            session(from)
+                .renameTable(TableIdentifier.toTableName(from), TableIdentifier.toTableName(to));
+          } catch (BenoStreamException e) {
+            if (e.kind() == Kind.NOT_FOUND) {
+              throw new NoSuchTableException(from);
+            }
+            if (e.kind() == Kind.ALREADY_EXISTS) {
+              throw new TableAlreadyExistsException(to);
+            }
+            throw e;
+          }
+          return null;
+        });
   }
 
   // ---- namespaces
 
   @Override
   public String[][] listNamespaces() {
-    return toArrays(session().listNamespaces(List.of()));
+    return Failures.analyzed(() -> toArrays(session().listNamespaces(List.of())));
   }
 
   @Override
   public String[][] listNamespaces(String[] parent) throws NoSuchNamespaceException {
-    if (parent.length == 0) {
-      return listNamespaces();
-    }
-    requireNamespace(parent);
-    return toArrays(session().listNamespaces(Arrays.asList(parent)));
+    return Failures.analyzed(
+        () -> {
+          if (parent.length == 0) {
+            return listNamespaces();
+          }
+          requireNamespace(parent);
+          return toArrays(session().listNamespaces(Arrays.asList(parent)));
+        });
   }
 
   @Override
   public boolean namespaceExists(String[] namespace) {
-    return namespace.length == 0 || session().namespaceExists(Arrays.asList(namespace));
+    return Failures.analyzed(
+        () -> namespace.length == 0 || session().namespaceExists(Arrays.asList(namespace)));
   }
 
   @Override
   public Map<String, String> loadNamespaceMetadata(String[] namespace)
       throws NoSuchNamespaceException {
-    requireNamespace(namespace);
-    return new HashMap<>();
+    return Failures.analyzed(
+        () -> {
+          requireNamespace(namespace);
+          return new HashMap<>();
+        });
   }
 
   @Override
   public void createNamespace(String[] namespace, Map<String, String> metadata)
       throws NamespaceAlreadyExistsException {
-    if (metadata.keySet().stream().anyMatch(key -> !key.equals(SupportsNamespaces.PROP_OWNER))) {
-      throw Failures.unsupported("a namespace keeps no properties, no comment and no location");
-    }
-    try {
-      session().createNamespace(Arrays.asList(namespace));
-    } catch (BenoStreamException e) {
-      if (e.kind() == Kind.ALREADY_EXISTS) {
-        throw new NamespaceAlreadyExistsException(namespace);
-      }
-      throw e;
-    }
+    Failures.analyzed(
+        () -> {
+          if (metadata.keySet().stream()
+              .anyMatch(key -> !key.equals(SupportsNamespaces.PROP_OWNER))) {
+            throw Failures.unsupported(
+                "a namespace keeps no properties, no comment and no location");
+          }
+          try {
+            session().createNamespace(Arrays.asList(namespace));
+          } catch (BenoStreamException e) {
+            if (e.kind() == Kind.ALREADY_EXISTS) {
+              throw new NamespaceAlreadyExistsException(namespace);
+            }
+            throw e;
+          }
+          return null;
+        });
   }
 
   @Override
   public void alterNamespace(String[] namespace, NamespaceChange... changes) {
-    throw Failures.unsupported("a namespace keeps no properties");
+    Failures.analyzed(
+        () -> {
+          throw Failures.unsupported("a namespace keeps no properties");
+        });
   }
 
   @Override
   public boolean dropNamespace(String[] namespace, boolean cascade)
       throws NoSuchNamespaceException, NonEmptyNamespaceException {
-    requireNamespace(namespace);
-    List<String> parts = Arrays.asList(namespace);
-    List<TableName> tables = session().listTables(parts);
-    List<List<String>> children = session().listNamespaces(parts);
-    if (!cascade && !(tables.isEmpty() && children.isEmpty())) {
-      throw new NonEmptyNamespaceException(namespace);
-    }
-    for (TableName table : tables) {
-      session().dropTable(TableName.of(parts, table.name()));
-    }
-    for (List<String> child : children) {
-      dropNamespace(child.toArray(String[]::new), true);
-    }
-    session().dropNamespace(parts);
-    return true;
+    return Failures.analyzed(
+        () -> {
+          requireNamespace(namespace);
+          List<String> parts = Arrays.asList(namespace);
+          List<TableName> tables = session().listTables(parts);
+          List<List<String>> children = session().listNamespaces(parts);
+          if (!cascade && !(tables.isEmpty() && children.isEmpty())) {
+            throw new NonEmptyNamespaceException(namespace);
+          }
+          for (TableName table : tables) {
+            session().dropTable(TableName.of(parts, table.name()));
+          }
+          for (List<String> child : children) {
+            dropNamespace(child.toArray(String[]::new), true);
+          }
+          session().dropNamespace(parts);
+          return true;
+        });
   }
 
   // ---- functions and procedures
@@ -278,7 +326,7 @@ public final class BenoStreamCatalog extends ProcedureSupport
 
   /** The table of a procedure's or a function's argument, at its newest snapshot. */
   com.benostreamdb.Table openNewest(Identifier identifier) {
-    return session(identifier).openTable(TableIdentifier.toTableName(identifier));
+    return Failures.analyzed(() -> open(identifier, Session::openTable));
   }
 
   /** The session options for an identifier, as executors need them. */

@@ -13,8 +13,13 @@ public final class BenoStreamExtensions
   @Override
   public BoxedUnit apply(SparkSessionExtensions extensions) {
     SparkCompat.injectTableFunction(
-        extensions, VectorSearchFunction.NAME, VectorSearchFunction::plan);
-    SparkCompat.injectTableFunction(extensions, TextSearchFunction.NAME, TextSearchFunction::plan);
+        extensions,
+        VectorSearchFunction.NAME,
+        arguments -> Failures.analyzed(() -> VectorSearchFunction.plan(arguments)));
+    SparkCompat.injectTableFunction(
+        extensions,
+        TextSearchFunction.NAME,
+        arguments -> Failures.analyzed(() -> TextSearchFunction.plan(arguments)));
     SparkCompat.injectPlanCheck(extensions, SearchFilterCheck::check);
     return BoxedUnit.UNIT;
   }

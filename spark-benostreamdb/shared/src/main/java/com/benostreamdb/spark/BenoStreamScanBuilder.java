@@ -69,15 +69,18 @@ final class BenoStreamScanBuilder
 
   @Override
   public Predicate[] pushPredicates(Predicate[] predicates) {
-    List<Predicate> accepted = new ArrayList<>();
-    List<Predicate> residual = new ArrayList<>();
-    for (Predicate predicate : predicates) {
-      Optional<Filter> filter = translator.translate(predicate);
-      filter.ifPresent(filters::add);
-      (filter.isPresent() ? accepted : residual).add(predicate);
-    }
-    pushedPredicates = accepted.toArray(new Predicate[0]);
-    return residual.toArray(new Predicate[0]);
+    return Failures.analyzed(
+        () -> {
+          List<Predicate> accepted = new ArrayList<>();
+          List<Predicate> residual = new ArrayList<>();
+          for (Predicate predicate : predicates) {
+            Optional<Filter> filter = translator.translate(predicate);
+            filter.ifPresent(filters::add);
+            (filter.isPresent() ? accepted : residual).add(predicate);
+          }
+          pushedPredicates = accepted.toArray(new Predicate[0]);
+          return residual.toArray(new Predicate[0]);
+        });
   }
 
   @Override
@@ -101,11 +104,14 @@ final class BenoStreamScanBuilder
 
   @Override
   public boolean pushTopN(SortOrder[] orders, int rows) {
-    if (tableSearch.isPresent()) {
-      return false;
-    }
-    topN = TopNTranslator.translate(orders, rows, table.description(), options.searchMode());
-    return topN.isPresent();
+    return Failures.analyzed(
+        () -> {
+          if (tableSearch.isPresent()) {
+            return false;
+          }
+          topN = TopNTranslator.translate(orders, rows, table.description(), options.searchMode());
+          return topN.isPresent();
+        });
   }
 
   /** Each split gives its own best rows: Spark sorts and cuts again. */
@@ -116,19 +122,23 @@ final class BenoStreamScanBuilder
 
   @Override
   public Scan build() {
-    ScanRequest.Builder request = ScanRequest.builder();
-    filters.forEach(request::filter);
-    limit.ifPresent(request::limit);
-    Optional<Search> search = tableSearch.or(() -> topN);
-    search.ifPresent(request::search);
-    StructType readSchema = project(request);
-    request.minSplits(SparkSession.active().sparkContext().defaultParallelism());
-    ScanPlan plan = snapshot.planScan(request.build());
-    if (plan.exact().contains(false)) {
-      throw Failures.internal("the engine does not decide a filter that was pushed to it");
-    }
-    String requested = ScanText.describe(table, pushedPredicates, limit, search);
-    return new BenoStreamScan(table, plan, readSchema, requested, search, tableSearch.isPresent());
+    return Failures.analyzed(
+        () -> {
+          ScanRequest.Builder request = ScanRequest.builder();
+          filters.forEach(request::filter);
+          limit.ifPresent(request::limit);
+          Optional<Search> search = tableSearch.or(() -> topN);
+          search.ifPresent(request::search);
+          StructType readSchema = project(request);
+          request.minSplits(SparkSession.active().sparkContext().defaultParallelism());
+          ScanPlan plan = snapshot.planScan(request.build());
+          if (plan.exact().contains(false)) {
+            throw Failures.internal("the engine does not decide a filter that was pushed to it");
+          }
+          String requested = ScanText.describe(table, pushedPredicates, limit, search);
+          return new BenoStreamScan(
+              table, plan, readSchema, requested, search, tableSearch.isPresent());
+        });
   }
 
   /** Asks for the required columns; the score stands last because the engine appends it. */

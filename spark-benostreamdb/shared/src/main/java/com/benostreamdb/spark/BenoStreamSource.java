@@ -42,7 +42,10 @@ public final class BenoStreamSource implements DataSourceRegister, SupportsCatal
   @Override
   public Table getTable(
       StructType schema, Transform[] partitioning, Map<String, String> properties) {
-    throw Failures.unsupported("tables of benostream are loaded through a catalog");
+    return Failures.analyzed(
+        () -> {
+          throw Failures.unsupported("tables of benostream are loaded through a catalog");
+        });
   }
 
   @Override
@@ -52,14 +55,17 @@ public final class BenoStreamSource implements DataSourceRegister, SupportsCatal
 
   @Override
   public String extractCatalog(CaseInsensitiveStringMap options) {
-    return TableResolver.resolve(path(options)).catalog();
+    return Failures.analyzed(() -> TableResolver.resolve(path(options)).catalog());
   }
 
   @Override
   public Identifier extractIdentifier(CaseInsensitiveStringMap options) {
-    Identifier identifier = TableResolver.resolve(path(options)).identifier();
-    return new TableIdentifier(
-        identifier.namespace(), identifier.name(), options.asCaseSensitiveMap());
+    return Failures.analyzed(
+        () -> {
+          Identifier identifier = TableResolver.resolve(path(options)).identifier();
+          return new TableIdentifier(
+              identifier.namespace(), identifier.name(), options.asCaseSensitiveMap());
+        });
   }
 
   @Override
@@ -69,16 +75,19 @@ public final class BenoStreamSource implements DataSourceRegister, SupportsCatal
 
   @Override
   public Optional<String> extractTimeTravelTimestamp(CaseInsensitiveStringMap options) {
-    String millis = options.get("as-of-timestamp");
-    if (millis == null) {
-      return Optional.empty();
-    }
-    try {
-      return Optional.of(Instant.ofEpochMilli(Long.parseLong(millis)).toString());
-    } catch (NumberFormatException e) {
-      throw Failures.invalidInput(
-          "as-of-timestamp is a number of milliseconds, not '" + millis + "'");
-    }
+    return Failures.analyzed(
+        () -> {
+          String millis = options.get("as-of-timestamp");
+          if (millis == null) {
+            return Optional.empty();
+          }
+          try {
+            return Optional.of(Instant.ofEpochMilli(Long.parseLong(millis)).toString());
+          } catch (NumberFormatException e) {
+            throw Failures.invalidInput(
+                "as-of-timestamp is a number of milliseconds, not '" + millis + "'");
+          }
+        });
   }
 
   private static String path(CaseInsensitiveStringMap options) {

@@ -89,7 +89,7 @@ final class BenoStreamTable
 
   @Override
   public StructType schema() {
-    return SparkTypes.toSpark(description.columns());
+    return Failures.analyzed(() -> SparkTypes.toSpark(description.columns()));
   }
 
   @Override
@@ -115,40 +115,50 @@ final class BenoStreamTable
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap readOptions) {
-    return new BenoStreamScanBuilder(this, snapshot(), ReadOptions.of(readOptions));
+    return Failures.analyzed(
+        () -> new BenoStreamScanBuilder(this, snapshot(), ReadOptions.of(readOptions)));
   }
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-    requireWritable();
-    requireRowsWritable();
-    return new BenoStreamWriteBuilder(this, snapshot(), info);
+    return Failures.analyzed(
+        () -> {
+          requireWritable();
+          requireRowsWritable();
+          return new BenoStreamWriteBuilder(this, snapshot(), info);
+        });
   }
 
   @Override
   public RowLevelOperationBuilder newRowLevelOperationBuilder(RowLevelOperationInfo info) {
-    requireWritable();
-    for (Column column : description.columns()) {
-      if (MetadataColumns.isReserved(column.name())) {
-        throw Failures.unsupported(
-            "rows of "
-                + name()
-                + " cannot be changed: its column '"
-                + column.name()
-                + "' hides"
-                + " the metadata column of that name");
-      }
-    }
-    return () -> new DeltaOperation(this, info);
+    return Failures.analyzed(
+        () -> {
+          requireWritable();
+          for (Column column : description.columns()) {
+            if (MetadataColumns.isReserved(column.name())) {
+              throw Failures.unsupported(
+                  "rows of "
+                      + name()
+                      + " cannot be changed: its column '"
+                      + column.name()
+                      + "' hides"
+                      + " the metadata column of that name");
+            }
+          }
+          return () -> Failures.analyzed(() -> new DeltaOperation(this, info));
+        });
   }
 
   @Override
   public boolean truncateTable() {
-    requireWritable();
-    try (com.benostreamdb.Table newest = loaded.refresh()) {
-      newest.commit(CommitRequest.overwrite(List.of(), newest.describe().snapshotId()));
-    }
-    return true;
+    return Failures.analyzed(
+        () -> {
+          requireWritable();
+          try (com.benostreamdb.Table newest = loaded.refresh()) {
+            newest.commit(CommitRequest.overwrite(List.of(), newest.describe().snapshotId()));
+          }
+          return true;
+        });
   }
 
   /** INSERT, UPDATE and MERGE need a Spark type for every column. */

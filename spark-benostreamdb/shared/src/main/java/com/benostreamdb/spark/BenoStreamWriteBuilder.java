@@ -41,11 +41,18 @@ final class BenoStreamWriteBuilder implements WriteBuilder, SupportsTruncate {
 
   @Override
   public Write build() {
-    WriteTask task =
-        WriteTask.of(
-            target, info.queryId(), info.schema(), target.describe().columns(), table.options());
-    return new RowWrite(
-        table.name(), task, new JobCommit(target), truncate, target.describe().snapshotId());
+    return Failures.analyzed(
+        () -> {
+          WriteTask task =
+              WriteTask.of(
+                  target,
+                  info.queryId(),
+                  info.schema(),
+                  target.describe().columns(),
+                  table.options());
+          return new RowWrite(
+              table.name(), task, new JobCommit(target), truncate, target.describe().snapshotId());
+        });
   }
 
   private record RowWrite(

@@ -61,7 +61,8 @@ final class DeltaOperation implements SupportsDelta {
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    return new BenoStreamScanBuilder(table, base(), ReadOptions.of(options));
+    return Failures.analyzed(
+        () -> new BenoStreamScanBuilder(table, base(), ReadOptions.of(options)));
   }
 
   @Override
@@ -86,17 +87,21 @@ final class DeltaOperation implements SupportsDelta {
     return new DeltaWriteBuilder() {
       @Override
       public DeltaWrite build() {
-        Table target = base();
-        List<Column> columns =
-            writeInfo.schema().isEmpty() ? List.of() : target.describe().columns();
-        WriteTask task =
-            WriteTask.of(target, writeInfo.queryId(), writeInfo.schema(), columns, table.options());
-        return new Delta(
-            DeltaOperation.this.description(),
-            task,
-            new JobCommit(target),
-            target.describe().snapshotId(),
-            info.command() == Command.MERGE);
+        return Failures.analyzed(
+            () -> {
+              Table target = base();
+              List<Column> columns =
+                  writeInfo.schema().isEmpty() ? List.of() : target.describe().columns();
+              WriteTask task =
+                  WriteTask.of(
+                      target, writeInfo.queryId(), writeInfo.schema(), columns, table.options());
+              return new Delta(
+                  DeltaOperation.this.description(),
+                  task,
+                  new JobCommit(target),
+                  target.describe().snapshotId(),
+                  info.command() == Command.MERGE);
+            });
       }
     };
   }

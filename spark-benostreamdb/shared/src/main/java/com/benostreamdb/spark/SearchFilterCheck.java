@@ -14,22 +14,26 @@ final class SearchFilterCheck {
 
   /** Looks at the part of a plan that Spark is about to make physical. */
   static void check(LogicalPlan plan) {
-    LogicalPlan node = plan;
-    Filter left = null;
-    while (node instanceof Project || node instanceof Filter) {
-      if (node instanceof Filter filter) {
-        left = filter;
-      }
-      node = SparkCompat.children(node).get(0);
-    }
-    if (left != null
-        && node instanceof DataSourceV2ScanRelation relation
-        && relation.scan() instanceof BenoStreamScan scan
-        && scan.isTableFunction()) {
-      throw Failures.unsupported(
-          "the filter of a search selects before the best rows are chosen, and this part of it"
-              + " cannot be decided there: "
-              + left.condition().sql());
-    }
+    Failures.analyzed(
+        () -> {
+          LogicalPlan node = plan;
+          Filter left = null;
+          while (node instanceof Project || node instanceof Filter) {
+            if (node instanceof Filter filter) {
+              left = filter;
+            }
+            node = SparkCompat.children(node).get(0);
+          }
+          if (left != null
+              && node instanceof DataSourceV2ScanRelation relation
+              && relation.scan() instanceof BenoStreamScan scan
+              && scan.isTableFunction()) {
+            throw Failures.unsupported(
+                "the filter of a search selects before the best rows are chosen, and this part of it"
+                    + " cannot be decided there: "
+                    + left.condition().sql());
+          }
+          return null;
+        });
   }
 }

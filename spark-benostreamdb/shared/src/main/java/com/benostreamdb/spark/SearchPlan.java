@@ -5,7 +5,6 @@ import com.benostreamdb.Search;
 import com.benostreamdb.TableDescription;
 import java.util.ArrayList;
 import java.util.List;
-import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.SortOrder;
@@ -39,12 +38,11 @@ final class SearchPlan {
   static SearchPlan open(String function, String tableName) {
     TableResolver.Resolved resolved = TableResolver.resolve(tableName);
     BenoStreamCatalog catalog = TableResolver.catalog(resolved.catalog());
-    try {
-      BenoStreamTable table = (BenoStreamTable) catalog.loadTable(resolved.identifier());
-      return new SearchPlan(function, catalog, resolved.identifier(), table);
-    } catch (NoSuchTableException e) {
-      throw Failures.notFound(function + ": there is no table " + tableName);
-    }
+    return Failures.analyzed(
+        () -> {
+          BenoStreamTable table = (BenoStreamTable) catalog.loadTable(resolved.identifier());
+          return new SearchPlan(function, catalog, resolved.identifier(), table);
+        });
   }
 
   /** A column by name, under Spark's case rule. */

@@ -62,8 +62,10 @@ final class SearchTable implements SupportsRead {
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    return new BenoStreamScanBuilder(
-        table, table.snapshot(), ReadOptions.of(options), schema(), Optional.of(search));
+    return Failures.analyzed(
+        () ->
+            new BenoStreamScanBuilder(
+                table, table.snapshot(), ReadOptions.of(options), schema(), Optional.of(search)));
   }
 
   @Override

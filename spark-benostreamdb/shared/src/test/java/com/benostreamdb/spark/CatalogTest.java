@@ -7,7 +7,6 @@ import static com.benostreamdb.spark.SparkFixture.sql;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import com.benostreamdb.BenoStreamException;
 import java.nio.file.Files;
 import org.apache.spark.sql.AnalysisException;
 import org.junit.jupiter.api.Test;
@@ -107,7 +106,7 @@ class CatalogTest {
   void what_is_not_there_yet_is_refused() {
     String table = newTable();
     assertThatThrownBy(() -> sql("CREATE TABLE bs.%s (i int) PARTITIONED BY (i)", table))
-        .isInstanceOf(BenoStreamException.class)
+        .isInstanceOf(BenoStreamAnalysisException.class)
         .hasMessageContaining("partitioned");
     assertThatThrownBy(() -> sql("CREATE TABLE bs.%s (i int) LOCATION '/elsewhere/x'", table))
         .hasMessageContaining("path");

@@ -6,7 +6,6 @@ import static com.benostreamdb.spark.SparkFixture.sql;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import com.benostreamdb.BenoStreamException;
 import com.benostreamdb.Column;
 import com.benostreamdb.ColumnType;
 import com.benostreamdb.ColumnType.Kind;
@@ -113,7 +112,7 @@ class ForeignTypeTest {
         }) {
       assertThatThrownBy(() -> sql("%s", statement))
           .as(statement)
-          .isInstanceOf(BenoStreamException.class)
+          .isInstanceOf(BenoStreamAnalysisException.class)
           .hasMessageContaining("'at'")
           .hasMessageContaining("time");
     }

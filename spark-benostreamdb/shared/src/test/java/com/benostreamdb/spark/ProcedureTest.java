@@ -113,8 +113,8 @@ class ProcedureTest {
     }
     sql("CALL bs.system.create_index('%s', array('id'), 'bitmap')", table);
     assertThatThrownBy(() -> sql("CALL bs.system.create_index('%s', array('id'), 'bitmap')", table))
-        .isInstanceOf(BenoStreamException.class)
-        .extracting(e -> ((BenoStreamException) e).kind())
+        .isInstanceOf(BenoStreamAnalysisException.class)
+        .extracting(e -> ((BenoStreamAnalysisException) e).kind())
         .isEqualTo(BenoStreamException.Kind.ALREADY_EXISTS);
   }
 }

@@ -7,7 +7,6 @@ import static com.benostreamdb.spark.SparkFixture.sql;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import com.benostreamdb.BenoStreamException;
 import java.nio.file.Path;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -108,7 +107,7 @@ class SourceTest {
     assertThatThrownBy(() -> spark().read().format(FORMAT).load("/nowhere/table"))
         .hasMessageContaining("/nowhere/table");
     assertThatThrownBy(() -> spark().read().format(FORMAT).load())
-        .isInstanceOf(BenoStreamException.class)
+        .isInstanceOf(BenoStreamAnalysisException.class)
         .hasMessageContaining("path");
     Path path = SparkFixture.temporaryFolder("options").resolve("table");
     numbers(0, 1).write().format(FORMAT).save(path.toString());
@@ -129,7 +128,7 @@ class SourceTest {
                     .option("start-snapshot-id", "1")
                     .load(path.toString())
                     .count())
-        .isInstanceOf(BenoStreamException.class)
+        .isInstanceOf(BenoStreamAnalysisException.class)
         .hasMessageContaining("start-snapshot-id");
     assertThatThrownBy(
             () ->

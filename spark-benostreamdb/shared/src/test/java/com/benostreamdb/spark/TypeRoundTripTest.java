@@ -8,7 +8,6 @@ import static com.benostreamdb.spark.SparkFixture.sql;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import com.benostreamdb.BenoStreamException;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -188,7 +187,7 @@ class TypeRoundTripTest {
   @Test
   void type_without_a_place_in_iceberg_is_refused() {
     assertThatThrownBy(() -> sql("CREATE TABLE bs.%s (i interval day)", newTable()))
-        .isInstanceOf(BenoStreamException.class)
+        .isInstanceOf(BenoStreamAnalysisException.class)
         .hasMessageContaining("interval day");
     assertThatThrownBy(() -> sql("CREATE TABLE bs.%s (i variant)", newTable()))
         .hasMessageContaining("variant");

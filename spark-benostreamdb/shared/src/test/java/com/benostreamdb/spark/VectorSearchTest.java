@@ -173,8 +173,8 @@ class VectorSearchTest {
                       "SELECT id FROM vector_search('bs.%s', 'e', array(9, 2), 2, filter => \"%s\")",
                       table, filter))
           .as(filter)
-          .isInstanceOf(BenoStreamException.class)
-          .extracting(e -> ((BenoStreamException) e).kind())
+          .isInstanceOf(BenoStreamAnalysisException.class)
+          .extracting(e -> ((BenoStreamAnalysisException) e).kind())
           .isEqualTo(BenoStreamException.Kind.UNSUPPORTED);
     }
   }

@@ -20,7 +20,7 @@ abstract class ProcedureSupport implements ProcedureCatalog {
 
   @Override
   public final UnboundProcedure loadProcedure(Identifier identifier) {
-    return new Adapter(procedure(identifier));
+    return Failures.analyzed(() -> new Adapter(procedure(identifier)));
   }
 
   /** Named by Spark 4.1 and later; the same list serves the error for unknown names. */
@@ -74,7 +74,9 @@ abstract class ProcedureSupport implements ProcedureCatalog {
 
     @Override
     public Iterator<Scan> call(InternalRow input) {
-      return List.<Scan>of(new Rows(procedure.output(), procedure.run(input))).iterator();
+      return List.<Scan>of(
+              new Rows(procedure.output(), Failures.analyzed(() -> procedure.run(input))))
+          .iterator();
     }
   }
 
