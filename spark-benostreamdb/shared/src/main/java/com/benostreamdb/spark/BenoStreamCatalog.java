@@ -7,6 +7,7 @@ import com.benostreamdb.TableName;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -348,10 +349,13 @@ public final class BenoStreamCatalog extends ProcedureSupport
 
   private com.benostreamdb.Table open(Identifier identifier, Opener opener)
       throws NoSuchTableException {
+    Session session = session(identifier);
+    TableName table = TableIdentifier.toTableName(identifier);
     try {
-      return opener.open(session(identifier), TableIdentifier.toTableName(identifier));
+      return opener.open(session, table);
     } catch (BenoStreamException e) {
-      if (e.kind() == Kind.NOT_FOUND) {
+      // What is missing may be a snapshot of a table that is there.
+      if (e.kind() == Kind.NOT_FOUND && !session.tableExists(table)) {
         throw new NoSuchTableException(identifier);
       }
       throw e;
@@ -364,8 +368,12 @@ public final class BenoStreamCatalog extends ProcedureSupport
       throw Failures.unsupported("partitioned tables cannot be created yet");
     }
     String provider = properties.get(PROP_PROVIDER);
-    if (provider != null && !PROVIDERS.contains(provider)) {
-      throw Failures.unsupported("this catalog keeps tables of benostream, not of " + provider);
+    if (provider != null && !PROVIDERS.contains(provider.toLowerCase(Locale.ROOT))) {
+      throw Failures.unsupported(
+          "this catalog keeps tables of benostream, not of "
+              + provider
+              + "; say USING benostream, or .format(\"benostream\") before saveAsTable"
+              + " (iceberg is taken too)");
     }
     if (properties.containsKey(TableCatalog.PROP_LOCATION)
         && !TableIdentifier.isLocation(identifier)) {

@@ -15,10 +15,14 @@ public final class BenoStreamExtensions
     SparkCompat.injectTableFunction(
         extensions,
         VectorSearchFunction.NAME,
+        VectorSearchFunction.USAGE,
+        VectorSearchFunction.EXAMPLE,
         arguments -> Failures.analyzed(() -> VectorSearchFunction.plan(arguments)));
     SparkCompat.injectTableFunction(
         extensions,
         TextSearchFunction.NAME,
+        TextSearchFunction.USAGE,
+        TextSearchFunction.EXAMPLE,
         arguments -> Failures.analyzed(() -> TextSearchFunction.plan(arguments)));
     SparkCompat.injectPlanCheck(extensions, SearchFilterCheck::check);
     return BoxedUnit.UNIT;

@@ -55,14 +55,14 @@ public final class BenoStreamSource implements DataSourceRegister, SupportsCatal
 
   @Override
   public String extractCatalog(CaseInsensitiveStringMap options) {
-    return Failures.analyzed(() -> TableResolver.resolve(path(options)).catalog());
+    return Failures.analyzed(() -> resolve(options).catalog());
   }
 
   @Override
   public Identifier extractIdentifier(CaseInsensitiveStringMap options) {
     return Failures.analyzed(
         () -> {
-          Identifier identifier = TableResolver.resolve(path(options)).identifier();
+          Identifier identifier = resolve(options).identifier();
           return new TableIdentifier(
               identifier.namespace(), identifier.name(), options.asCaseSensitiveMap());
         });
@@ -88,6 +88,10 @@ public final class BenoStreamSource implements DataSourceRegister, SupportsCatal
                 "as-of-timestamp is a number of milliseconds, not '" + millis + "'");
           }
         });
+  }
+
+  private static TableResolver.Resolved resolve(CaseInsensitiveStringMap options) {
+    return TableResolver.resolve(path(options), options.containsKey("warehouse"));
   }
 
   private static String path(CaseInsensitiveStringMap options) {

@@ -30,8 +30,13 @@ final class DistanceFunction implements UnboundFunction {
   @Override
   public String description() {
     return metric.functionName()
-        + "(array<float>, array<float>): double; NULL for NULL vectors or components and for"
-        + " vectors of different lengths";
+        + "(left, right) - "
+        + metric.meaning()
+        + " of two arrays of numbers, a double; NULL for NULL vectors or components and for vectors"
+        + " of different lengths. ORDER BY it with a LIMIT uses an index where there is one."
+        + " Example: SELECT id FROM lake.mine.docs ORDER BY lake.system."
+        + metric.functionName()
+        + "(embedding, array(0.1, 0.2)) NULLS LAST LIMIT 10";
   }
 
   @Override
@@ -94,6 +99,12 @@ final class DistanceFunction implements UnboundFunction {
         return null;
       }
       return metric.distance(input.getArray(0), input.getArray(1));
+    }
+
+    /** Plans show the function by this text. */
+    @Override
+    public String toString() {
+      return name();
     }
 
     @Override

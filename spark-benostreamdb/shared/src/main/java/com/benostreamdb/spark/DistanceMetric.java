@@ -12,27 +12,35 @@ import org.apache.spark.sql.catalyst.util.ArrayData;
  * its final candidates: both sides agree to the last bit.
  */
 enum DistanceMetric {
-  L2("vector_l2_distance", "l2", Search.Metric.L2) {
+  L2("vector_l2_distance", "l2", "the Euclidean distance", Search.Metric.L2) {
     @Override
     double distance(float[] left, float[] right) {
       return Math.sqrt(
           sum(left, right, (a, b) -> ((double) a - (double) b) * ((double) a - (double) b)));
     }
   },
-  COSINE("vector_cosine_distance", "cosine", Search.Metric.COSINE) {
+  COSINE(
+      "vector_cosine_distance",
+      "cosine",
+      "one minus the cosine of the angle",
+      Search.Metric.COSINE) {
     @Override
     double distance(float[] left, float[] right) {
       double lengths = Math.sqrt(dot(left, left) * dot(right, right));
       return 1 - Math.min(1, Math.max(-1, dot(left, right) / lengths));
     }
   },
-  INNER_PRODUCT("vector_inner_product", "inner_product", Search.Metric.INNER_PRODUCT) {
+  INNER_PRODUCT(
+      "vector_inner_product",
+      "inner_product",
+      "the negative inner product",
+      Search.Metric.INNER_PRODUCT) {
     @Override
     double distance(float[] left, float[] right) {
       return -dot(left, right);
     }
   },
-  L1("vector_l1_distance", "l1", Search.Metric.L1) {
+  L1("vector_l1_distance", "l1", "the sum of the absolute differences", Search.Metric.L1) {
     @Override
     double distance(float[] left, float[] right) {
       return sum(left, right, (a, b) -> Math.abs((double) a - (double) b));
@@ -60,11 +68,14 @@ enum DistanceMetric {
 
   private final String functionName;
   private final String optionName;
+  private final String meaning;
   private final Search.Metric engineMetric;
 
-  DistanceMetric(String functionName, String optionName, Search.Metric engineMetric) {
+  DistanceMetric(
+      String functionName, String optionName, String meaning, Search.Metric engineMetric) {
     this.functionName = functionName;
     this.optionName = optionName;
+    this.meaning = meaning;
     this.engineMetric = engineMetric;
   }
 
@@ -74,6 +85,11 @@ enum DistanceMetric {
   /** The SQL function's name, without a catalog. */
   String functionName() {
     return functionName;
+  }
+
+  /** What it computes, in words. */
+  String meaning() {
+    return meaning;
   }
 
   /** The engine's name for it. */

@@ -12,7 +12,6 @@ import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
-import org.apache.spark.sql.internal.SQLConf;
 import scala.Option;
 
 /**
@@ -36,7 +35,7 @@ final class SearchPlan {
 
   /** Opens the table that the argument names. */
   static SearchPlan open(String function, String tableName) {
-    TableResolver.Resolved resolved = TableResolver.resolve(tableName);
+    TableResolver.Resolved resolved = TableResolver.resolve(tableName, false);
     BenoStreamCatalog catalog = TableResolver.catalog(resolved.catalog());
     return Failures.analyzed(
         () -> {
@@ -48,10 +47,7 @@ final class SearchPlan {
   /** A column by name, under Spark's case rule. */
   Column column(String name) {
     TableDescription description = table.description();
-    boolean sensitive = SQLConf.get().caseSensitiveAnalysis();
-    return description.columns().stream()
-        .filter(c -> sensitive ? c.name().equals(name) : c.name().equalsIgnoreCase(name))
-        .findFirst()
+    return ColumnNames.find(description, name)
         .orElseThrow(
             () ->
                 Failures.invalidInput(

@@ -12,9 +12,18 @@ final class TableResolver {
   /** A table's place. */
   record Resolved(String catalog, Identifier identifier) {}
 
+  private static final String CATALOG_PREFIX = "spark.sql.catalog.";
+  private static final String PATH_CATALOG_KEY = CATALOG_PREFIX + BenoStreamSource.PATH_CATALOG;
+
   private TableResolver() {}
 
-  static Resolved resolve(String text) {
+  /**
+   * A text with a slash is a location; a name stands in the catalog that its first part names, else
+   * in the current one if it is ours.
+   *
+   * @param warehouse whether the reader or writer names a warehouse of its own
+   */
+  static Resolved resolve(String text, boolean warehouse) {
     if (text.contains("/")) {
       return new Resolved(pathCatalog(), new TableIdentifier(new String[0], text, Map.of()));
     }
@@ -25,6 +34,15 @@ final class TableResolver {
     }
     CatalogPlugin current = catalogs.currentCatalog();
     if (!(current instanceof BenoStreamCatalog)) {
+      if (!warehouse && !SQLConf.get().contains(PATH_CATALOG_KEY + ".warehouse")) {
+        throw Failures.invalidInput(
+            "'"
+                + text
+                + "' names no table: the current catalog '"
+                + current.name()
+                + "' is none of benostream; "
+                + withCatalog(text));
+      }
       return new Resolved(pathCatalog(), identifier(parts));
     }
     if (parts.size() == 1) {
@@ -43,11 +61,24 @@ final class TableResolver {
         "the catalog '" + name + "' is none of benostream, it is " + catalog.getClass().getName());
   }
 
+  /** The next step after a name without its catalog. */
+  private static String withCatalog(String text) {
+    String own = BenoStreamCatalog.class.getName();
+    return SparkCompat.settings(SQLConf.get()).entrySet().stream()
+        .filter(setting -> setting.getKey().startsWith(CATALOG_PREFIX))
+        .filter(setting -> setting.getValue().equals(own))
+        .map(setting -> setting.getKey().substring(CATALOG_PREFIX.length()))
+        .filter(name -> !name.equals(BenoStreamSource.PATH_CATALOG))
+        .sorted()
+        .findFirst()
+        .map(catalog -> "name the catalog too: '" + catalog + "." + text + "'")
+        .orElse("register one with the setting " + CATALOG_PREFIX + "<name> = " + own);
+  }
+
   private static String pathCatalog() {
-    String key = "spark.sql.catalog." + BenoStreamSource.PATH_CATALOG;
     SQLConf conf = SQLConf.get();
-    if (!conf.contains(key)) {
-      conf.setConfString(key, BenoStreamCatalog.class.getName());
+    if (!conf.contains(PATH_CATALOG_KEY)) {
+      conf.setConfString(PATH_CATALOG_KEY, BenoStreamCatalog.class.getName());
     }
     return BenoStreamSource.PATH_CATALOG;
   }

@@ -13,6 +13,17 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 final class TextSearchFunction {
   static final String NAME = "bm25_search";
 
+  static final String USAGE =
+      "_FUNC_(table, column, query, k [, filter, operator, analyzer]) - Returns the columns of the"
+          + " table and _score, the k rows that match the words of the query best first. table is a"
+          + " name in a catalog of benostream or a path, filter a condition that rows meet before"
+          + " the k best are chosen, operator or (default) or and: whether one word is enough,"
+          + " analyzer that of the index unless given. Arguments are constants, by position or"
+          + " name => value.";
+  static final String EXAMPLE =
+      "SELECT id, _score FROM _FUNC_('lake.mine.docs', 'text', 'red shoes', 10,"
+          + " operator => 'and');";
+
   private static final List<String> PARAMETERS =
       List.of("table", "column", "query", "k", "filter", "operator", "analyzer");
 

@@ -13,6 +13,17 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 final class VectorSearchFunction {
   static final String NAME = "vector_search";
 
+  static final String USAGE =
+      "_FUNC_(table, column, query, k [, filter, metric, ef_search, recall]) - Returns the columns of"
+          + " the table and _distance, the k rows nearest to the query first. table is a name in a"
+          + " catalog of benostream or a path, query an array of numbers or text like '[0.1, 0.2]',"
+          + " filter a condition that rows meet before the k best are chosen, metric l2 (default),"
+          + " cosine, inner_product or l1, recall fast, balanced (default) or exact. Arguments are"
+          + " constants, by position or name => value.";
+  static final String EXAMPLE =
+      "SELECT id, _distance FROM _FUNC_('lake.mine.docs', 'embedding', array(0.1, 0.2), 10,"
+          + " filter => 'year > 2020');";
+
   private static final List<String> PARAMETERS =
       List.of("table", "column", "query", "k", "filter", "metric", "ef_search", "recall");
 

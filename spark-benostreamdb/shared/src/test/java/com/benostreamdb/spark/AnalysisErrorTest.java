@@ -27,8 +27,7 @@ class AnalysisErrorTest {
   }
 
   private static AnalysisException error(String statement) {
-    return catchThrowableOfType(
-        AnalysisException.class, () -> rows(statement.replace("#", table)));
+    return catchThrowableOfType(AnalysisException.class, () -> rows(statement.replace("#", table)));
   }
 
   @Test
@@ -39,16 +38,12 @@ class AnalysisErrorTest {
       {"CALL bs.system.nope('#')", Kind.NOT_FOUND},
       {"SELECT * FROM vector_search('bs.#', 'e', array(1, 2), 0)", Kind.INVALID_INPUT},
       {"SELECT * FROM vector_search('bs.#', 'e', array(1, 2), 20000)", Kind.RESOURCE_EXHAUSTED},
-      {
-        "SELECT * FROM vector_search('bs.#', 'e', array(1), 1, metric => 'x')",
-        Kind.INVALID_INPUT
-      },
+      {"SELECT * FROM vector_search('bs.#', 'e', array(1), 1, metric => 'x')", Kind.INVALID_INPUT},
       {"SELECT * FROM bm25_search('bs.#', 'e', 'x', 1)", Kind.INVALID_INPUT},
       {"ALTER TABLE bs.# ADD COLUMN j int", Kind.UNSUPPORTED},
       {"ALTER NAMESPACE bs.ns SET PROPERTIES ('a' = 'b')", Kind.UNSUPPORTED},
       {"CREATE TABLE bs.ns.refused (i int) PARTITIONED BY (i)", Kind.UNSUPPORTED},
       {"CREATE TABLE bs.ns.refused (i interval day)", Kind.UNSUPPORTED},
-      {"SELECT * FROM bs.# VERSION AS OF 'nothing'", Kind.NOT_FOUND},
     };
     for (Object[] wrong : cases) {
       AnalysisException error = error((String) wrong[0]);

@@ -111,7 +111,10 @@ class CatalogTest {
     assertThatThrownBy(() -> sql("CREATE TABLE bs.%s (i int) LOCATION '/elsewhere/x'", table))
         .hasMessageContaining("path");
     assertThatThrownBy(() -> sql("CREATE TABLE bs.%s (i int) USING parquet", table))
-        .hasMessageContaining("parquet");
+        .hasMessageContaining("parquet")
+        .hasMessageContaining("USING benostream")
+        .hasMessageContaining(".format(\"benostream\")");
+    sql("CREATE TABLE bs.%s (i int) USING Iceberg", newTable());
     assertThatThrownBy(() -> sql("CREATE NAMESPACE bs.with_comment COMMENT 'x'"))
         .hasMessageContaining("comment");
   }
@@ -130,6 +133,18 @@ class CatalogTest {
         .isInstanceOf(AnalysisException.class)
         .hasMessageContaining("vector_hamming");
     assertThat(rows("SHOW USER FUNCTIONS IN bs.system").toString()).contains("vector_l1_distance");
+  }
+
+  @Test
+  void functions_are_described_with_signature_meaning_and_example() {
+    for (String function : new String[] {"vector_search", "bm25_search"}) {
+      assertThat(rows("DESCRIBE FUNCTION EXTENDED %s", function).toString())
+          .contains(function + "(table, column, query, k [, filter,")
+          .contains("> SELECT id, ")
+          .doesNotContain("_FUNC_", "N/A");
+    }
+    assertThat(new DistanceFunction(DistanceMetric.L2).description())
+        .contains("vector_l2_distance(left, right)", "Euclidean", "Example: SELECT");
   }
 
   @Test

@@ -58,6 +58,32 @@ class SourceTest {
   }
 
   @Test
+  void name_without_a_catalog_needs_one_of_ours_or_a_warehouse() {
+    String table = newTable();
+    sql("CREATE TABLE bs.%s AS SELECT 7L AS id", table);
+    assertThatThrownBy(() -> spark().read().format(FORMAT).load(table))
+        .isInstanceOf(BenoStreamAnalysisException.class)
+        .hasMessageContaining("'spark_catalog' is none of benostream")
+        .hasMessageContaining("name the catalog too: 'bs." + table + "'");
+    assertThat(
+            rows(
+                spark()
+                    .read()
+                    .format(FORMAT)
+                    .option("warehouse", SparkFixture.WAREHOUSE.toString())
+                    .load(table)))
+        .containsExactly("[7]");
+    sql("USE bs.ns");
+    try {
+      assertThat(rows(spark().read().format(FORMAT).load(table))).containsExactly("[7]");
+      assertThat(rows(spark().read().format(FORMAT).load(table.substring(3))))
+          .containsExactly("[7]");
+    } finally {
+      sql("USE spark_catalog.default");
+    }
+  }
+
+  @Test
   void dataframe_writer_v2_creates_appends_and_replaces() throws Exception {
     String table = "bs." + newTable();
     numbers(0, 3).writeTo(table).create();

@@ -2,6 +2,7 @@ package com.benostreamdb.spark;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.apache.spark.sql.SparkSessionExtensions;
@@ -30,6 +31,7 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.SparkStrategy;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 import scala.Option;
 import scala.Tuple3;
@@ -43,12 +45,26 @@ import scala.runtime.AbstractFunction1;
 final class SparkCompat {
   private SparkCompat() {}
 
-  /** Registers a table function under a one-part name. */
+  /** Registers a table function under a one-part name, with what DESCRIBE FUNCTION says of it. */
   static void injectTableFunction(
       SparkSessionExtensions extensions,
       String name,
+      String usage,
+      String example,
       Function<List<Expression>, LogicalPlan> builder) {
-    ExpressionInfo info = new ExpressionInfo(BenoStreamExtensions.class.getName(), name);
+    ExpressionInfo info =
+        new ExpressionInfo(
+            BenoStreamExtensions.class.getName(),
+            null,
+            name,
+            usage,
+            "",
+            "\n    Examples:\n      > " + example + "\n  ",
+            "",
+            "",
+            "",
+            "",
+            "scala_udf");
     extensions.injectTableFunction(
         new Tuple3<>(
             FunctionIdentifier.apply(name),
@@ -89,6 +105,10 @@ final class SparkCompat {
 
   static List<LogicalPlan> children(LogicalPlan plan) {
     return toJava(plan.children());
+  }
+
+  static Map<String, String> settings(SQLConf conf) {
+    return CollectionConverters.asJava(conf.getAllConfs());
   }
 
   static CatalogManager catalogManager() {
