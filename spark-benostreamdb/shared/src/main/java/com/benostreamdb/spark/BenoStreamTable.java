@@ -32,7 +32,8 @@ final class BenoStreamTable
         SupportsWrite,
         SupportsMetadataColumns,
         SupportsRowLevelOperations,
-        TruncatableTable {
+        TruncatableTable,
+        TableIndexes {
   private final com.benostreamdb.Table loaded;
   private final TableDescription description;
   private final String catalogName;
@@ -67,7 +68,8 @@ final class BenoStreamTable
     return description;
   }
 
-  Map<String, String> options() {
+  @Override
+  public Map<String, String> options() {
     return options;
   }
 
@@ -78,6 +80,12 @@ final class BenoStreamTable
     }
     List<Object> key = List.of(options, description.name());
     return StatementPins.pin(key, loaded::refresh);
+  }
+
+  @Override
+  public com.benostreamdb.Table openNewest() {
+    requireWritable();
+    return loaded.refresh();
   }
 
   @Override

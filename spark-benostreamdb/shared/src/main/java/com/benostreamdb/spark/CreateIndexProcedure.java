@@ -1,10 +1,8 @@
 package com.benostreamdb.spark;
 
 import com.benostreamdb.IndexBuild;
-import com.benostreamdb.IndexBuildPlan;
 import com.benostreamdb.Table;
 import java.util.List;
-import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.types.DataTypes;
@@ -51,22 +49,7 @@ record CreateIndexProcedure(BenoStreamCatalog catalog) implements Procedure {
     Identifier identifier =
         Procedures.tableIdentifier(catalog, Procedures.text(this, arguments, 0));
     try (Table table = catalog.openNewest(identifier)) {
-      IndexBuildPlan plan = table.planIndexBuild(build, IndexJob.minPieces());
-      return new InternalRow[] {run(table, plan, catalog.options(identifier))};
-    }
-  }
-
-  /** The definition is there before the pieces: a build that fails takes it away again. */
-  private InternalRow run(Table table, IndexBuildPlan plan, Map<String, String> options) {
-    try {
-      return new IndexJob(name(), table, options).run(plan);
-    } catch (RuntimeException failure) {
-      try {
-        table.dropIndex(plan.name(), true);
-      } catch (RuntimeException e) {
-        failure.addSuppressed(e);
-      }
-      throw failure;
+      return new InternalRow[] {IndexCreation.run(table, build, catalog.options(identifier))};
     }
   }
 }

@@ -30,8 +30,8 @@ final class IndexJob {
           .add("kind", DataTypes.StringType, false)
           .add("pieces_built", DataTypes.IntegerType, false)
           .add("rows_indexed", DataTypes.LongType, false)
-          .add("files_covered", DataTypes.LongType, false)
-          .add("files_total", DataTypes.LongType, false);
+          .add("covered_files", DataTypes.LongType, false)
+          .add("total_files", DataTypes.LongType, false);
 
   private static final Logger LOG = LoggerFactory.getLogger(IndexJob.class);
   private static final long REPORT_SECONDS = 1;

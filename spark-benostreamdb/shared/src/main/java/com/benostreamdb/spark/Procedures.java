@@ -13,6 +13,7 @@ import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.catalyst.util.MapData;
+import org.apache.spark.sql.connector.catalog.CatalogManager;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -51,6 +52,10 @@ final class Procedures {
       parts = parts.subList(1, parts.size());
     }
     int last = parts.size() - 1;
+    CatalogManager catalogs = SparkCompat.catalogManager();
+    if (last == 0 && catalogs.currentCatalog().name().equals(catalog.name())) {
+      return Identifier.of(catalogs.currentNamespace(), parts.get(0));
+    }
     return Identifier.of(parts.subList(0, last).toArray(String[]::new), parts.get(last));
   }
 

@@ -27,15 +27,15 @@ record ShowIndexesProcedure(BenoStreamCatalog catalog) implements Procedure {
   @Override
   public StructType output() {
     return new StructType()
-        .add("index_name", DataTypes.StringType, false)
+        .add("name", DataTypes.StringType, false)
         .add("kind", DataTypes.StringType, false)
         .add("columns", Procedures.STRINGS, false)
         .add("options", Procedures.STRING_MAP, false)
+        .add("covered_files", DataTypes.LongType, false)
+        .add("total_files", DataTypes.LongType, false)
         .add("segments", DataTypes.LongType, false)
-        .add("files_covered", DataTypes.LongType, false)
-        .add("files_total", DataTypes.LongType, false)
-        .add("rows_covered", DataTypes.LongType, false)
-        .add("size_bytes", DataTypes.LongType, false);
+        .add("size_bytes", DataTypes.LongType, false)
+        .add("covered_rows", DataTypes.LongType, false);
   }
 
   @Override
@@ -51,11 +51,11 @@ record ShowIndexesProcedure(BenoStreamCatalog catalog) implements Procedure {
                       index.kind(),
                       index.columns(),
                       index.options(),
-                      index.segmentCount(),
                       index.filesCovered(),
                       index.filesTotal(),
-                      index.rowsCovered(),
-                      index.sizeBytes()))
+                      index.segmentCount(),
+                      index.sizeBytes(),
+                      index.rowsCovered()))
           .toArray(InternalRow[]::new);
     }
   }

@@ -14,6 +14,7 @@ import java.util.List;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerJobStart;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
+import org.apache.spark.sql.AnalysisException;
 import org.junit.jupiter.api.Test;
 
 class ProcedureTest {
@@ -43,7 +44,17 @@ class ProcedureTest {
         .singleElement()
         .asString()
         .startsWith("[by_id,bitmap,")
-        .contains(",4,5,");
+        .contains(",4,5,2,");
+    assertThat(sql("CALL bs.system.show_indexes('%s')", table).columns())
+        .startsWith(
+            "name",
+            "kind",
+            "columns",
+            "options",
+            "covered_files",
+            "total_files",
+            "segments",
+            "size_bytes");
     assertThat(rows("CALL bs.system.refresh_index('%s', 'by_id')", table))
         .singleElement()
         .asString()
@@ -88,6 +99,50 @@ class ProcedureTest {
         .contains("create_index", "400 rows", "pieces");
     assertThat(tasks).hasSizeGreaterThanOrEqualTo(2);
     assertThat(rows("CALL bs.system.show_indexes('%s')", table).toString()).contains("m -> 8");
+  }
+
+  @Test
+  void columns_are_found_under_the_case_rule_of_spark() {
+    String table = fourFiles();
+    assertThat(rows("CALL bs.system.create_index('%s', array('ID'), 'bitmap')", table).toString())
+        .startsWith("[[id_bitmap,");
+    spark().conf().set("spark.sql.caseSensitive", "true");
+    try {
+      assertThatThrownBy(() -> rows("CALL bs.system.create_index('%s', array('S'), 'bm25')", table))
+          .hasMessageContaining("no column S");
+      sql("CREATE TABLE bs.%s_two (x int, X int)", table);
+    } finally {
+      spark().conf().unset("spark.sql.caseSensitive");
+    }
+    assertThatThrownBy(
+            () -> rows("CALL bs.system.create_index('%s_two', array('X'), 'bitmap')", table))
+        .hasMessageContaining("'X' is ambiguous, it may be one of [x, X]");
+  }
+
+  @Test
+  void statements_of_spark_create_and_drop_an_index() {
+    String table = fourFiles();
+    sql("CREATE INDEX near ON bs.%s USING hnsw (E) OPTIONS (m = '8')", table);
+    sql("CREATE INDEX IF NOT EXISTS near ON bs.%s USING hnsw (e)", table);
+    assertThat(rows("CALL bs.system.show_indexes('%s')", table))
+        .singleElement()
+        .asString()
+        .startsWith("[near,hnsw,")
+        .contains("m -> 8");
+    assertThatThrownBy(() -> sql("CREATE INDEX near ON bs.%s USING hnsw (e)", table))
+        .isInstanceOf(AnalysisException.class)
+        .hasMessageContaining("near");
+    assertThatThrownBy(() -> sql("CREATE INDEX other ON bs.%s USING btree (id)", table))
+        .isInstanceOf(BenoStreamAnalysisException.class)
+        .hasMessageContaining("btree");
+    assertThatThrownBy(() -> sql("CREATE INDEX other ON bs.%s (id)", table))
+        .hasMessageContaining("USING");
+    sql("DROP INDEX near ON bs.%s", table);
+    sql("DROP INDEX IF EXISTS near ON bs.%s", table);
+    assertThatThrownBy(() -> sql("DROP INDEX near ON bs.%s", table))
+        .isInstanceOf(AnalysisException.class)
+        .hasMessageContaining("near");
+    assertThat(rows("CALL bs.system.show_indexes('%s')", table)).isEmpty();
   }
 
   @Test

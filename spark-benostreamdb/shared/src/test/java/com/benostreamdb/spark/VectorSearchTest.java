@@ -236,6 +236,31 @@ class VectorSearchTest {
   }
 
   @Test
+  void searched_table_without_a_catalog_stands_in_the_current_one() {
+    String search = "SELECT id FROM vector_search('%s', 'e', array(9, 2), 1)";
+    assertThatThrownBy(() -> rows(search, table))
+        .hasMessageContaining("name the catalog too: 'bs." + table + "'");
+    sql("USE bs.ns");
+    try {
+      assertThat(rows(search, table)).containsExactly("[9]");
+      assertThat(rows(search, table.substring(3))).containsExactly("[9]");
+      assertThat(rows("CALL bs.system.show_indexes('%s')", table.substring(3))).hasSize(2);
+    } finally {
+      sql("USE spark_catalog.default");
+    }
+  }
+
+  @Test
+  void plans_name_the_distance_and_whether_an_index_is_used() {
+    assertThat(plan("SELECT %s FROM bs.%s", DISTANCE, table))
+        .contains("(vector_l2_distance,")
+        .doesNotContain("DistanceFunction");
+    assertThat(plan("SELECT id FROM bs.%s WHERE id > 3", table))
+        .contains("index: none")
+        .doesNotContain("proposed", "without index");
+  }
+
+  @Test
   void bad_arguments_are_named() {
     String[][] cases = {
       {"'bs.%s', 'e', array(1, 2), 0", "k is at least 1"},
