@@ -18,24 +18,14 @@ mod output;
 
 use std::process::ExitCode;
 
-use benostreamdb::Error;
 use clap::Parser;
 
 use arguments::Arguments;
 
-/// Stack of the worker threads: plans of deeply nested statements are walked recursively.
-const THREAD_STACK_BYTES: usize = 16 << 20;
-
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .thread_stack_size(THREAD_STACK_BYTES)
-        .build();
-    let result = match runtime {
-        Ok(runtime) => runtime.block_on(command::run(arguments)),
-        Err(error) => Err(Error::from(error)),
-    };
+    let result =
+        benostreamdb::start_runtime().and_then(|runtime| runtime.block_on(command::run(arguments)));
     match result {
         Ok(()) => ExitCode::SUCCESS,
         // A reader that has seen enough, such as `head`, is no error.

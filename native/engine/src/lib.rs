@@ -25,6 +25,7 @@ pub mod sql;
 pub mod storage;
 pub mod table;
 mod telemetry;
+mod threads;
 
 pub use catalog::TableRef;
 pub use error::{Error, ErrorKind, Result};
@@ -40,3 +41,4 @@ pub use table::{
     TableWriter, TextSearch, VectorSearch,
 };
 pub use telemetry::set_warning_sink;
+pub use threads::start_runtime;

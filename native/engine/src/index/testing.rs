@@ -56,3 +56,8 @@ pub(crate) fn truth(
         other => leaf(other),
     }
 }
+
+/// How many times the usual number of random cases run: `make test-long` asks for more of them.
+pub(crate) fn scale() -> u64 {
+    std::env::var("BSDB_TEST_SCALE").map_or(1, |scale| scale.parse().unwrap())
+}

@@ -323,7 +323,7 @@ async fn l1_fresh_partial_and_stale_indexes_never_change_an_answer() {
 }
 
 #[tokio::test]
-async fn walked_graph_never_changes_an_answer() {
+async fn l1_walked_graph_never_changes_an_answer() {
     const ROWS: usize = 3_000;
     let (session, _) = memory();
     let mut random = Random(17);

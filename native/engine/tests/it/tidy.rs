@@ -12,7 +12,7 @@ const FOLDER_FILES_MAX: usize = 15;
 const CONNECTOR_LINES_MAX: usize = 400;
 
 /// The modules of the engine by level; a module uses only lower ones.
-const LEVELS: [(&str, usize); 13] = [
+const LEVELS: [(&str, usize); 14] = [
     ("session", 5),
     ("sql", 4),
     ("search", 4),
@@ -26,6 +26,7 @@ const LEVELS: [(&str, usize); 13] = [
     ("error", 0),
     ("clock", 0),
     ("telemetry", 0),
+    ("threads", 1),
 ];
 
 /// What may be used on the same level.

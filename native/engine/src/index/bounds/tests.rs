@@ -5,7 +5,7 @@ use roaring::RoaringBitmap;
 use super::{all_rows, evaluate};
 use crate::iceberg::predicate::Predicate;
 use crate::index::Bounds;
-use crate::index::testing::{Random, truth};
+use crate::index::testing::{Random, scale, truth};
 
 const ROWS: u32 = 200;
 
@@ -69,7 +69,7 @@ fn rows_where(values: &[Option<bool>], wanted: Option<bool>) -> RoaringBitmap {
 
 #[test]
 fn l2_bounds_of_random_trees_hold_the_truth() {
-    for seed in 0..3000 {
+    for seed in 0..3000 * scale() {
         let mut random = Random(seed);
         let leaves: Vec<Vec<Option<bool>>> = (0..4)
             .map(|_| {

@@ -179,7 +179,7 @@ async fn kill(work: Work, operation: u64) -> bool {
 }
 
 #[tokio::test]
-async fn process_killed_at_every_operation_leaves_old_or_new_rows_once() {
+async fn l3_process_killed_at_every_operation_leaves_old_or_new_rows_once() {
     for work in [Work::Insert, Work::Delete, Work::Build, Work::Refresh] {
         let mut operation = 1;
         while kill(work, operation).await {
