@@ -1,8 +1,5 @@
 //! `benostreamdb describe`.
 
-use std::sync::Arc;
-
-use arrow::array::{ArrayRef, BooleanArray, Int32Array, RecordBatch, StringArray};
 use benostreamdb::{Result, Table};
 
 use super::open_table;
@@ -17,7 +14,7 @@ pub(crate) async fn run(arguments: &TableArguments) -> Result<()> {
             output::line(&format!("{name}: {value}"))?;
         }
     }
-    output::print_batch(columns(&table)?, arguments.format).await
+    output::print_batch(table.columns()?, arguments.format).await
 }
 
 fn facts(table: &Table) -> Vec<(String, String)> {
@@ -53,40 +50,4 @@ fn facts(table: &Table) -> Vec<(String, String)> {
             .map(|(key, value)| (format!("property {key}"), value.clone())),
     );
     facts
-}
-
-fn columns(table: &Table) -> Result<RecordBatch> {
-    let fields = &table.schema()?.fields;
-    let text = |of: &dyn Fn(usize) -> Option<String>| -> ArrayRef {
-        Arc::new(StringArray::from_iter((0..fields.len()).map(of)))
-    };
-    let nullable = fields
-        .iter()
-        .map(|field| Some(!field.required))
-        .collect::<BooleanArray>();
-    let ids = fields
-        .iter()
-        .map(|field| Some(field.id))
-        .collect::<Int32Array>();
-    let columns: [(&str, ArrayRef); 5] = [
-        (
-            "column",
-            text(&|row| fields.get(row).map(|field| field.name.clone())),
-        ),
-        (
-            "type",
-            text(&|row| fields.get(row).map(|field| field.ty.to_string())),
-        ),
-        ("nullable", Arc::new(nullable)),
-        ("field_id", Arc::new(ids)),
-        (
-            "doc",
-            text(&|row| fields.get(row).and_then(|field| field.doc.clone())),
-        ),
-    ];
-    Ok(RecordBatch::try_from_iter_with_nullable(
-        columns
-            .into_iter()
-            .map(|(name, column)| (name, column, true)),
-    )?)
 }

@@ -16,6 +16,7 @@ pub use array::to_array;
 pub(super) use binary::{decimal_width, fixed_be};
 pub use binary::{decode, encode};
 pub use json::from_json;
+pub(crate) use json::hex;
 
 /// A non-null value of a primitive Iceberg type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

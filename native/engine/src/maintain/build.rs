@@ -256,7 +256,7 @@ impl Table {
     /// if they have but one. Errors: Conflict if the index was dropped or defined anew meanwhile.
     pub async fn commit_index(&self, messages: &[SegmentMessage]) -> Result<()> {
         let mut changes = Vec::new();
-        let first = self.first_segments(messages).await?;
+        let dimension = self.dimension_to_declare(messages).await?;
         for message in messages {
             if message.table_uuid != self.uuid() {
                 return Err(Error::invalid_input(format!(
@@ -272,42 +272,43 @@ impl Table {
         }
         changes.extend(self.snapshot_id().map(OverlayChange::Synced));
         self.overlay().publish(&changes).await?;
-        if let Some(definition) = first {
-            self.fix_dimension(&definition, messages).await;
+        if let Some((column, dimension)) = dimension {
+            self.declare_dimension(&column, dimension).await;
         }
         Ok(())
     }
 
-    /// The index of the segments if it has none yet.
-    async fn first_segments(&self, messages: &[SegmentMessage]) -> Result<Option<IndexDefinition>> {
-        let Some(message) = messages.first() else {
-            return Ok(None);
-        };
-        let manifest = self.overlay().manifest().await?;
-        let known = manifest.index(&message.definition.name);
-        let first = known.is_none_or(|entry| entry.segments.is_empty());
-        Ok(first.then(|| message.definition.clone()))
-    }
-
-    /// Declares the dimension of a vector column whose vectors all have one length. A table that takes no commits,
-    /// or many at once, keeps an undeclared dimension: searches answer without it.
-    async fn fix_dimension(&self, definition: &IndexDefinition, messages: &[SegmentMessage]) {
+    /// The column and the dimension that the first vectors of an index fix; none where they have several lengths, the
+    /// table declares one, or takes no commits.
+    async fn dimension_to_declare(
+        &self,
+        messages: &[SegmentMessage],
+    ) -> Result<Option<(String, usize)>> {
         let lengths: BTreeSet<usize> = messages
             .iter()
             .flat_map(|message| message.vector_lengths.iter().copied())
             .collect();
-        let (Some(length), 1) = (lengths.first(), lengths.len()) else {
-            return;
+        let (Some(message), Some(length), 1) = (messages.first(), lengths.first(), lengths.len())
+        else {
+            return Ok(None);
         };
-        let column = definition.columns.first().and_then(|id| {
-            let schema = self.schema().ok()?;
-            schema.field(*id).map(|field| field.name.clone())
-        });
-        let Some(column) = column else { return };
-        if self.check_writable().is_err() || !matches!(self.dimension(&column), Ok(None)) {
-            return;
+        let definition = &message.definition;
+        let column = definition.columns.first();
+        let Some(field) = column.and_then(|id| self.schema().ok()?.field(*id)) else {
+            return Ok(None);
+        };
+        if self.check_writable().is_err() || !matches!(self.dimension(&field.name), Ok(None)) {
+            return Ok(None);
         }
-        let declared = [(dimension_property(&column), length.to_string())];
+        let manifest = self.overlay().manifest().await?;
+        let known = manifest.index(&definition.name);
+        let first = known.is_none_or(|entry| entry.segments.is_empty());
+        Ok(first.then(|| (field.name.clone(), *length)))
+    }
+
+    /// Declares the dimension of a column. Many commits at once may leave it undeclared: searches answer without it.
+    async fn declare_dimension(&self, column: &str, dimension: usize) {
+        let declared = [(dimension_property(column), dimension.to_string())];
         let newest = self.refresh().await;
         let set = async { newest?.set_properties(&declared, &[]).await };
         if let Err(error) = set.await {

@@ -3,10 +3,10 @@
 //! candidates, stored values decide (L1).
 
 mod candidate;
+mod fit;
 mod plan;
 mod rows;
 mod text;
-mod unused;
 mod vector;
 
 use std::sync::Arc;

@@ -8,8 +8,8 @@ use arrow::array::{Array, AsArray};
 use futures::TryStreamExt as _;
 use roaring::RoaringBitmap;
 
+use super::fit::{explained, misfit};
 use super::result_schema;
-use super::unused::explained;
 use crate::error::{Error, Result};
 use crate::iceberg::predicate::Predicate;
 use crate::iceberg::schema::Type;
@@ -18,9 +18,8 @@ use crate::index::segment::RowLayout;
 use crate::index::{IndexDefinition, OpenIndex, TextStatistics, bounds};
 use crate::table::{
     FileRead, FileTask, LiveFile, MAX_K, OverlayView, PlannedFiles, SEQUENCE, ScanPlan, ScanReport,
-    ScanRequest, SearchMode, SearchPlan, SearchRequest, SegmentPlace, Split, SplitScope, Table,
-    TextPlan, TextSearch, VectorSearch, group, live_files, live_rows, open_segment, output_field,
-    plan_files,
+    ScanRequest, SearchPlan, SearchRequest, SegmentPlace, Split, SplitScope, Table, TextPlan,
+    TextSearch, VectorSearch, group, live_files, live_rows, open_segment, output_field, plan_files,
 };
 
 impl Table {
@@ -66,7 +65,7 @@ impl Table {
                 planned.report,
             ),
             Some(search) => {
-                let definition = self.choose_index(&planned.overlay, search)?;
+                let definition = choose_index(&planned.overlay, search);
                 let mut report = planned.report;
                 let text = match search {
                     SearchRequest::Text(text) => Some(
@@ -159,43 +158,6 @@ impl Table {
             }
             _ => Ok(()),
         }
-    }
-
-    /// The index that may answer the search; None: scan.
-    fn choose_index(
-        &self,
-        overlay: &OverlayView,
-        search: &SearchRequest,
-    ) -> Result<Option<IndexDefinition>> {
-        let Some(manifest) = &overlay.manifest else {
-            return Ok(None);
-        };
-        let parameter = |d: &IndexDefinition, key: &str| d.parameters.get(key).cloned();
-        let fits = |d: &IndexDefinition| {
-            d.columns == [search.column()]
-                && match search {
-                    SearchRequest::Vector(v) => {
-                        let dimension =
-                            parameter(d, "dimension").and_then(|t| t.parse::<usize>().ok());
-                        d.kind == "hnsw"
-                            && v.mode != SearchMode::Exact
-                            && parameter(d, "metric").as_deref() == Some(v.metric.name())
-                            && dimension.is_none_or(|n| n == v.query.len())
-                    }
-                    SearchRequest::Text(t) => {
-                        d.kind == "bm25"
-                            && t.analyzer
-                                .as_ref()
-                                .is_none_or(|a| parameter(d, "analyzer").as_ref() == Some(a))
-                    }
-                }
-        };
-        Ok(manifest
-            .indexes
-            .iter()
-            .map(|e| &e.definition)
-            .find(|d| fits(d))
-            .cloned())
     }
 
     /// One split per segment in use, and the other files grouped by size.
@@ -368,6 +330,16 @@ impl Table {
         }
         Ok(collector.finish())
     }
+}
+
+/// The index that may answer the search; None: scan.
+fn choose_index(overlay: &OverlayView, search: &SearchRequest) -> Option<IndexDefinition> {
+    let manifest = overlay.manifest.as_ref()?;
+    let fits = |definition: &&IndexDefinition| {
+        definition.columns == [search.column()] && misfit(definition, search).is_none()
+    };
+    let mut definitions = manifest.indexes.iter().map(|entry| &entry.definition);
+    definitions.find(fits).cloned()
 }
 
 /// How to analyse and score, by request, then index, then default; without statistics.

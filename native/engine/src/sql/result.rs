@@ -35,6 +35,11 @@ impl QueryResult {
         )
     }
 
+    /// Columns that are known.
+    pub(crate) fn columns<const N: usize>(columns: [(&str, ArrayRef); N]) -> Result<QueryResult> {
+        Ok(QueryResult::batch(RecordBatch::try_from_iter(columns)?))
+    }
+
     /// One row `count`.
     pub(crate) fn count(rows: u64) -> Result<QueryResult> {
         let schema = Arc::new(ArrowSchema::new(vec![Field::new(

@@ -9,7 +9,7 @@ use parquet::file::metadata::ParquetMetaData;
 use roaring::RoaringBitmap;
 
 use super::cache::Cache;
-use crate::catalog::{Catalog, FileSystemCatalog, TableRef};
+use crate::catalog::{Catalog, DEFAULT_NAMESPACE, FileSystemCatalog, TableRef};
 use crate::error::{Error, Result};
 use crate::index::OpenIndex;
 use crate::storage::{Location, Storage};
@@ -89,7 +89,7 @@ impl Environment {
         }
         let name = parts.pop().unwrap_or_default();
         let namespace = if parts.is_empty() {
-            vec!["default".to_string()]
+            vec![DEFAULT_NAMESPACE.to_string()]
         } else {
             parts
         };

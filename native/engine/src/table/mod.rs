@@ -3,6 +3,7 @@
 //! through the confined store (L7). Knows no SQL and no engine.
 
 mod cache;
+mod columns;
 mod commit;
 mod deletes;
 mod environment;

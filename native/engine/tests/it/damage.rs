@@ -3,7 +3,7 @@
 use benostreamdb::{ErrorKind, ScanRequest, Session};
 use bytes::Bytes;
 
-use crate::fixture::{docs, docs_table, memory, name, read, rows, scale};
+use crate::fixture::{docs, docs_table, memory, name, read, reopened, rows, scale};
 
 #[tokio::test]
 async fn l8_torn_newest_metadata_is_corrupt_and_not_an_empty_table() {
@@ -17,11 +17,7 @@ async fn l8_torn_newest_metadata_is_corrupt_and_not_an_empty_table() {
     let good = files.get(&newest).await.unwrap();
     for length in [0, 1, good.len() / 3, good.len() - 2] {
         files.put(&newest, good.slice(..length)).await.unwrap();
-        let session = Session::over(
-            session.environment().storage().clone(),
-            Some("memory:///lake"),
-        )
-        .unwrap();
+        let session = reopened(&session);
         let error = session.table(&name("t")).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{length}: {error}");
         assert!(error.to_string().contains("metadata.json"), "{error}");
@@ -63,11 +59,7 @@ async fn l8_every_damaged_file_is_an_error_that_names_it() {
 }
 
 async fn check(session: &Session, expected: &[String], damaged: &str, kind: ErrorKind) {
-    let session = Session::over(
-        session.environment().storage().clone(),
-        Some("memory:///lake"),
-    )
-    .unwrap();
+    let session = reopened(session);
     let table = session.table(&name("t")).await.unwrap();
     match read(&table, &ScanRequest::default()).await {
         Ok(batch) => assert_eq!(
@@ -106,11 +98,7 @@ async fn l8_flipped_bits_in_data_never_panic() {
                 copy[at] ^= 1 << random.below(8);
             }
             files.put(&location, Bytes::from(copy)).await.unwrap();
-            let session = Session::over(
-                session.environment().storage().clone(),
-                Some("memory:///lake"),
-            )
-            .unwrap();
+            let session = reopened(&session);
             let table = session.table(&name("t")).await.unwrap();
             // Rows or an error: either is fine here, a panic is not.
             let _ = read(&table, &ScanRequest::default()).await;

@@ -10,10 +10,12 @@ use arrow::buffer::OffsetBuffer;
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use benostreamdb::maintain::IndexRequest;
 use benostreamdb::storage::Storage;
 use benostreamdb::storage::testing::CountingStore;
 use benostreamdb::{CompareOp, Predicate, Result, ScanRequest, Session, Table, TableRef, Value};
 use futures::TryStreamExt as _;
+use object_store::ObjectStore;
 use object_store::memory::InMemory;
 
 /// A small deterministic generator (splitmix64), so that every run sees the same data.
@@ -40,13 +42,30 @@ impl Random {
 /// A session over a counting in-memory store with the warehouse `memory:///lake`.
 pub fn memory() -> (Session, Arc<CountingStore>) {
     let store = Arc::new(CountingStore::new(Arc::new(InMemory::new())));
+    (over(store.clone()), store)
+}
+
+/// A session over a store with the warehouse `memory:///lake`.
+pub fn over(store: Arc<dyn ObjectStore>) -> Session {
     let storage = Storage::new(&BTreeMap::new(), &[])
         .unwrap()
-        .with_store("memory://", store.clone());
-    (
-        Session::over(storage, Some("memory:///lake")).unwrap(),
-        store,
-    )
+        .with_store("memory://", store);
+    Session::over(storage, Some("memory:///lake")).unwrap()
+}
+
+/// A session over the same store with nothing cached.
+pub fn reopened(session: &Session) -> Session {
+    let storage = session.environment().storage().clone();
+    Session::over(storage, Some("memory:///lake")).unwrap()
+}
+
+/// An index of this kind on one column, with the kind's own parameters.
+pub fn index(kind: &str, column: &str) -> IndexRequest {
+    IndexRequest {
+        kind: kind.into(),
+        columns: vec![column.into()],
+        ..IndexRequest::default()
+    }
 }
 
 /// How many times the usual number of random cases run: `make test-long` asks for more of them.

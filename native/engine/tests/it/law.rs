@@ -10,7 +10,6 @@ use arrow::datatypes::{DataType, Field, Schema};
 use benostreamdb::iceberg::predicate::reserved;
 use benostreamdb::index::overlay::{OverlayChange, OverlayManifest, ParsedOverlay, SegmentEntry};
 use benostreamdb::index::segment::{self, SegmentReader};
-use benostreamdb::maintain::IndexRequest;
 use benostreamdb::storage::Location;
 use benostreamdb::table::SEQUENCE;
 use benostreamdb::{
@@ -20,7 +19,8 @@ use benostreamdb::{
 use bytes::Bytes;
 
 use crate::fixture::{
-    Random, delete_where, docs, docs_table, id, lines, memory, name, read, scale, sorted, vectors,
+    Random, delete_where, docs, docs_table, id, index, lines, memory, name, read, reopened, scale,
+    sorted, vectors,
 };
 
 fn operator(random: &mut Random) -> CompareOp {
@@ -108,24 +108,16 @@ fn predicate(table: &Table, random: &mut Random, depth: u32) -> Predicate {
     }
 }
 
-async fn index(table: &Table, kind: &str, column: &str) {
-    table
-        .create_index(&IndexRequest {
-            kind: kind.into(),
-            columns: vec![column.into()],
-            ..IndexRequest::default()
-        })
-        .await
-        .unwrap();
-}
-
 async fn indexed(session: &Session, table: &str) -> Table {
     let table = docs_table(session, table, 4, 80).await;
     for column in ["id", "kind", "score"] {
-        index(&table, "bitmap", column).await;
+        table.create_index(&index("bitmap", column)).await.unwrap();
     }
-    index(&table, "bm25", "text").await;
-    index(&table, "hnsw", "embedding").await;
+    table.create_index(&index("bm25", "text")).await.unwrap();
+    table
+        .create_index(&index("hnsw", "embedding"))
+        .await
+        .unwrap();
     table
 }
 
@@ -346,7 +338,10 @@ async fn l1_walked_graph_never_changes_an_answer() {
         table.append(&[batch]).await.unwrap();
     }
     let table = table.refresh().await.unwrap();
-    index(&table, "hnsw", "embedding").await;
+    table
+        .create_index(&index("hnsw", "embedding"))
+        .await
+        .unwrap();
     let mut verdicts = Verdicts::new();
     for number in 0..40 {
         let search = VectorSearch {
@@ -391,16 +386,6 @@ async fn segments(table: &Table) -> Vec<(Location, Bytes)> {
     found
 }
 
-/// The same table opened without any cache.
-async fn reopened(session: &Session, table: &Table) -> Table {
-    let session = Session::over(
-        session.environment().storage().clone(),
-        Some("memory:///lake"),
-    )
-    .unwrap();
-    session.table(table.reference()).await.unwrap()
-}
-
 #[tokio::test]
 async fn l1_damaged_foreign_and_missing_segments_never_change_an_answer() {
     let (session, _) = memory();
@@ -432,7 +417,12 @@ async fn l1_damaged_foreign_and_missing_segments_never_change_an_answer() {
             files.put(location, damaged).await.unwrap();
         }
         assert_lawful(
-            &run(&reopened(&session, &table).await, 5, 10 + round).await,
+            &run(
+                &reopened(&session).table(table.reference()).await.unwrap(),
+                5,
+                10 + round,
+            )
+            .await,
             "damaged",
         );
     }
@@ -440,7 +430,12 @@ async fn l1_damaged_foreign_and_missing_segments_never_change_an_answer() {
         files.delete(location).await.unwrap();
     }
     assert_lawful(
-        &run(&reopened(&session, &table).await, 5, 30).await,
+        &run(
+            &reopened(&session).table(table.reference()).await.unwrap(),
+            5,
+            30,
+        )
+        .await,
         "missing",
     );
 }
@@ -501,10 +496,15 @@ async fn l1_suite_sees_a_planted_wrong_segment() {
     for (kind, column) in [("bitmap", "kind"), ("bm25", "text"), ("hnsw", "embedding")] {
         let (session, _) = memory();
         let table = docs_table(&session, "t", 4, 80).await;
-        index(&table, kind, column).await;
+        table.create_index(&index(kind, column)).await.unwrap();
         assert_lawful(&run(&table, 5, 1).await, kind);
         plant_wrong_segment(&table, &format!("{column}_{kind}")).await;
-        let verdicts = run(&reopened(&session, &table).await, 30, 1).await;
+        let verdicts = run(
+            &reopened(&session).table(table.reference()).await.unwrap(),
+            30,
+            1,
+        )
+        .await;
         assert!(
             verdicts[kind].wrong > 0,
             "the suite did not see the wrong segment: {kind} {verdicts:?}"

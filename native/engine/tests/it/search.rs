@@ -7,8 +7,6 @@ use std::sync::Arc;
 
 use arrow::array::{AsArray as _, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Float64Type, Int64Type, Schema};
-use benostreamdb::maintain::IndexRequest;
-use benostreamdb::storage::Storage;
 use benostreamdb::storage::testing::CountingStore;
 use benostreamdb::{
     CompareOp, ErrorKind, Metric, NullDistance, Predicate, ScanRequest, SearchMode, SearchRequest,
@@ -18,7 +16,8 @@ use object_store::memory::InMemory;
 use tokio::sync::OnceCell;
 
 use crate::fixture::{
-    Random, delete_where, docs, docs_schema, docs_table, id, lines, memory, name, read, vectors,
+    Random, delete_where, docs, docs_schema, docs_table, id, index, lines, memory, name, over,
+    read, vectors,
 };
 
 /// So many rows that the graph is walked even where a filter takes half of them.
@@ -139,27 +138,13 @@ async fn recall(table: &Table, filter: Option<Predicate>) -> (f64, u64) {
     (found as f64 / (queries.len() * 10) as f64, most)
 }
 
-fn over(store: Arc<dyn object_store::ObjectStore>) -> Session {
-    let storage = Storage::new(&BTreeMap::new(), &[])
-        .unwrap()
-        .with_store("memory://", store);
-    Session::over(storage, Some("memory:///lake")).unwrap()
-}
-
 /// A session with the table `v` of [`MANY`] rows and its graph: built once, every test has a copy of its own.
 async fn many() -> (Session, Arc<CountingStore>) {
     static BUILT: OnceCell<InMemory> = OnceCell::const_new();
     let build = async || {
         let store = Arc::new(InMemory::new());
         let table = vector_table(&over(store.clone()), MANY).await;
-        table
-            .create_index(&IndexRequest {
-                kind: "hnsw".into(),
-                columns: vec!["v".into()],
-                ..IndexRequest::default()
-            })
-            .await
-            .unwrap();
+        table.create_index(&index("hnsw", "v")).await.unwrap();
         store.fork()
     };
     let copy = BUILT.get_or_init(build).await.fork();
@@ -295,14 +280,7 @@ async fn vector_of_other_length_or_null_has_no_distance() {
     };
     for indexed in [false, true] {
         if indexed {
-            table
-                .create_index(&IndexRequest {
-                    kind: "hnsw".into(),
-                    columns: vec!["v".into()],
-                    ..IndexRequest::default()
-                })
-                .await
-                .unwrap();
+            table.create_index(&index("hnsw", "v")).await.unwrap();
         }
         assert_eq!(
             lines(&read(&table, &search(NullDistance::Drop)).await.unwrap()),
@@ -344,12 +322,7 @@ async fn equality_over_twenty_files_reads_data_of_matching_files_only() {
     let (session, store) = memory();
     let table = mixed_table(&session).await;
     for column in ["kind", "id"] {
-        let request = IndexRequest {
-            kind: "bitmap".into(),
-            columns: vec![column.into()],
-            ..IndexRequest::default()
-        };
-        table.create_index(&request).await.unwrap();
+        table.create_index(&index("bitmap", column)).await.unwrap();
     }
     store.reset();
     // A fresh session: nothing is cached.
@@ -422,14 +395,7 @@ async fn bm25_scores_do_not_depend_on_the_index() {
         ));
     }
     assert!(plain[0].len() > plain[1].len() && !plain[1].is_empty());
-    table
-        .create_index(&IndexRequest {
-            kind: "bm25".into(),
-            columns: vec!["text".into()],
-            ..IndexRequest::default()
-        })
-        .await
-        .unwrap();
+    table.create_index(&index("bm25", "text")).await.unwrap();
     for (all, expected) in [false, true].into_iter().zip(&plain) {
         let plan = table.plan_scan(&request(all)).await.unwrap();
         assert_eq!(plan.report.rows_proposed, 360);

@@ -133,7 +133,8 @@ fn number(text: &str) -> Option<i64> {
     digits.then(|| text.parse().ok()).flatten()
 }
 
-fn hex(text: &str) -> Option<Vec<u8>> {
+/// The bytes of pairs of hex digits.
+pub(crate) fn hex(text: &str) -> Option<Vec<u8>> {
     let digits: Vec<u32> = text
         .chars()
         .map(|c| c.to_digit(16))

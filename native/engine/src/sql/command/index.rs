@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
+use arrow::array::{ArrayRef, StringArray, UInt64Array};
 use datafusion::sql::sqlparser::ast::ObjectName;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::maintain::{IndexRequest, IndexStatus};
 use crate::sql::parse::{CreateIndex, DropIndex};
 use crate::sql::query::StatementTables;
@@ -70,7 +70,7 @@ pub(super) async fn list_indexes(table: &Table) -> Result<QueryResult> {
             .collect();
         pairs.join(", ")
     };
-    let batch = RecordBatch::try_from_iter([
+    QueryResult::columns([
         ("name", text(&|index| index.definition.name.clone())),
         ("kind", text(&|index| index.definition.kind.clone())),
         ("columns", text(&|index| index.columns.join(", "))),
@@ -79,8 +79,5 @@ pub(super) async fn list_indexes(table: &Table) -> Result<QueryResult> {
         ("total_files", number(&|index| index.total_files)),
         ("segments", number(&|index| index.segment_count)),
         ("size_bytes", number(&|index| index.size_bytes)),
-    ]);
-    Ok(QueryResult::batch(
-        batch.map_err(|error| Error::internal(error.to_string()))?,
-    ))
+    ])
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
+use arrow::array::{StringArray, UInt64Array};
 
 use super::index::list_indexes;
 use crate::error::{Error, Result};
@@ -48,10 +48,10 @@ async fn create_index(arguments: &BoundArguments, tables: &StatementTables) -> R
         if_not_exists: false,
     };
     let definition = table.create_index(&request).await?;
-    one_row(
+    QueryResult::columns([(
         "index_name",
         Arc::new(StringArray::from(vec![definition.name])),
-    )
+    )])
 }
 
 async fn drop_index(arguments: &BoundArguments, tables: &StatementTables) -> Result<QueryResult> {
@@ -68,11 +68,5 @@ async fn refresh_index(
     let files = table
         .refresh_index(arguments.text("name")?.as_deref())
         .await?;
-    one_row("indexed_files", Arc::new(UInt64Array::from(vec![files])))
-}
-
-fn one_row(name: &str, column: ArrayRef) -> Result<QueryResult> {
-    Ok(QueryResult::batch(RecordBatch::try_from_iter([(
-        name, column,
-    )])?))
+    QueryResult::columns([("indexed_files", Arc::new(UInt64Array::from(vec![files])))])
 }

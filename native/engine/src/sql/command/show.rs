@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
+use arrow::array::StringArray;
 use datafusion::sql::sqlparser::ast::ObjectName;
 
 use crate::catalog::DEFAULT_NAMESPACE;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::sql::parse::name_parts;
 use crate::sql::query::StatementTables;
 use crate::sql::result::QueryResult;
@@ -21,10 +21,8 @@ pub(crate) async fn show_tables(
         Some(name) => name_parts(name)?,
         None => vec![DEFAULT_NAMESPACE.to_string()],
     };
-    names(
-        "table",
-        environment.catalog().list_tables(&namespace).await?,
-    )
+    let tables = environment.catalog().list_tables(&namespace).await?;
+    QueryResult::columns([("table", Arc::new(StringArray::from(tables)))])
 }
 
 /// The namespaces, with those inside them.
@@ -38,40 +36,19 @@ pub(crate) async fn show_schemas(environment: &Environment) -> Result<QueryResul
         }
     }
     found.sort();
-    names("schema", found)
+    QueryResult::columns([("schema", Arc::new(StringArray::from(found)))])
 }
 
-/// The columns of a table.
+/// The columns of a table; the ids of its fields are for tools.
 pub(crate) async fn describe(name: &ObjectName, tables: &StatementTables) -> Result<QueryResult> {
-    let table = tables.named(name).await?;
-    let fields = &table.schema()?.fields;
-    let text = |of: &dyn Fn(usize) -> Option<String>| -> ArrayRef {
-        Arc::new(StringArray::from_iter((0..fields.len()).map(of)))
-    };
-    let nullable: BooleanArray = fields.iter().map(|field| Some(!field.required)).collect();
-    batch([
-        (
-            "column",
-            text(&|at| fields.get(at).map(|field| field.name.clone())),
-        ),
-        (
-            "type",
-            text(&|at| fields.get(at).map(|field| field.ty.to_string())),
-        ),
-        ("nullable", Arc::new(nullable)),
-        (
-            "doc",
-            text(&|at| fields.get(at).and_then(|field| field.doc.clone())),
-        ),
-    ])
-}
-
-fn names(column: &str, names: Vec<String>) -> Result<QueryResult> {
-    batch([(column, Arc::new(StringArray::from(names)) as ArrayRef)])
-}
-
-fn batch<const N: usize>(columns: [(&str, ArrayRef); N]) -> Result<QueryResult> {
-    RecordBatch::try_from_iter(columns)
-        .map(QueryResult::batch)
-        .map_err(|error| Error::internal(error.to_string()))
+    let columns = tables.named(name).await?.columns()?;
+    let shown: Vec<usize> = columns
+        .schema_ref()
+        .fields()
+        .iter()
+        .enumerate()
+        .filter(|(_, field)| field.name() != "field_id")
+        .map(|(at, _)| at)
+        .collect();
+    Ok(QueryResult::batch(columns.project(&shown)?))
 }

@@ -6,6 +6,7 @@ use datafusion::common::{Result, ScalarValue};
 
 use super::uuid::parse_uuid;
 use crate::error::Error;
+use crate::iceberg::value::hex;
 
 const UUID_WIDTH: i32 = 16;
 const DECIMAL_PRECISION: u8 = 38;
@@ -16,15 +17,7 @@ pub(crate) fn parse_bytes(text: &str) -> crate::error::Result<Vec<u8>> {
         return Ok(text.as_bytes().to_vec());
     };
     let invalid = || Error::invalid_input(format!("'{text}' is not pairs of hex digits after \\x"));
-    let pair = |pair: &[u8]| {
-        let pair = std::str::from_utf8(pair)
-            .ok()
-            .filter(|pair| pair.len() == 2)?;
-        let digits = pair.bytes().all(|digit| digit.is_ascii_hexdigit());
-        digits.then(|| u8::from_str_radix(pair, 16).ok()).flatten()
-    };
-    let bytes = digits.as_bytes().chunks(2).map(pair);
-    bytes.collect::<Option<Vec<u8>>>().ok_or_else(invalid)
+    hex(digits).ok_or_else(invalid)
 }
 
 /// The constant as a value of `data_type`; None where text stays text. Errors: InvalidInput if it is none.

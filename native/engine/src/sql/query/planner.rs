@@ -4,7 +4,7 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
+use arrow::array::{AsArray, RecordBatch, StringArray};
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::{SessionState, SessionStateBuilder, TaskContext};
@@ -20,6 +20,7 @@ use super::explain_error;
 use super::operator::Operators;
 use super::relation::SearchRelations;
 use super::table::{CATALOG_NAME, StatementTables};
+use crate::catalog::DEFAULT_NAMESPACE;
 use crate::error::{Error, Result};
 use crate::sql::function;
 use crate::sql::result::QueryResult;
@@ -43,7 +44,7 @@ pub(super) fn template() -> &'static SessionState {
         let mut config = SessionConfig::new().with_create_default_catalog_and_schema(false);
         let options = config.options_mut();
         options.catalog.default_catalog = CATALOG_NAME.to_string();
-        options.catalog.default_schema = "default".to_string();
+        options.catalog.default_schema = DEFAULT_NAMESPACE.to_string();
         options.execution.time_zone = Some("UTC".to_string());
         options.sql_parser.parse_float_as_decimal = true;
         options.sql_parser.map_string_types_to_utf8view = false;
@@ -176,8 +177,5 @@ fn plan_lines(stages: &[RecordBatch], verbose: bool) -> Result<QueryResult> {
             lines.extend(text.lines().map(|line| line.replace('\u{1}', "_")));
         }
     }
-    let lines: ArrayRef = Arc::new(StringArray::from(lines));
-    Ok(QueryResult::batch(RecordBatch::try_from_iter([(
-        "plan", lines,
-    )])?))
+    QueryResult::columns([("plan", Arc::new(StringArray::from(lines)))])
 }

@@ -31,10 +31,7 @@ pub(crate) fn table_ref(environment: &Environment, parts: &[String]) -> Result<T
         [single] if single.contains('/') => {
             Ok(TableRef::Location(environment.storage().resolve(single)?))
         }
-        [name] => Ok(TableRef::Name {
-            namespace: vec![DEFAULT_NAMESPACE.to_string()],
-            name: name.clone(),
-        }),
+        [name] => Ok(TableRef::in_default(name)),
         [namespace @ .., name] => Ok(TableRef::Name {
             namespace: namespace.to_vec(),
             name: name.clone(),

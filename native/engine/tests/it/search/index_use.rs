@@ -6,14 +6,13 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
-use benostreamdb::maintain::IndexRequest;
 use benostreamdb::storage::testing::CountingStore;
 use benostreamdb::{
     Metric, NullDistance, ScanRequest, SearchMode, SearchRequest, Session, Table, TextSearch,
     VectorSearch,
 };
 
-use crate::fixture::{Random, id, memory, name, read, sorted, vectors};
+use crate::fixture::{Random, id, index, memory, name, read, reopened, sorted, vectors};
 
 const ROWS: i64 = 200;
 
@@ -40,17 +39,8 @@ async fn points(session: &Session) -> Table {
         let batch = RecordBatch::try_new(Arc::new(schema.clone()), vec![ids, points]).unwrap();
         table.append(&[batch]).await.unwrap();
     }
-    create(&table, "hnsw", "v").await;
+    table.create_index(&index("hnsw", "v")).await.unwrap();
     table.refresh().await.unwrap()
-}
-
-async fn create(table: &Table, kind: &str, column: &str) {
-    let request = IndexRequest {
-        kind: kind.into(),
-        columns: vec![column.into()],
-        ..IndexRequest::default()
-    };
-    table.create_index(&request).await.unwrap();
 }
 
 fn near(table: &Table, mode: SearchMode) -> ScanRequest {
@@ -77,11 +67,9 @@ fn data_read(store: &CountingStore) -> Vec<u64> {
     data.map(|(_, count)| count.bytes).collect()
 }
 
-/// The same table with nothing cached.
-async fn reopened(session: &Session, store: &CountingStore) -> Table {
-    let storage = session.environment().storage().clone();
-    let session = Session::over(storage, Some("memory:///lake")).unwrap();
-    let table = session.table(&name("t")).await.unwrap();
+/// The same table with nothing cached and nothing counted.
+async fn uncounted(session: &Session, store: &CountingStore) -> Table {
+    let table = reopened(session).table(&name("t")).await.unwrap();
     store.reset();
     table
 }
@@ -96,7 +84,7 @@ async fn vector_search_reads_only_the_files_of_what_the_graph_proposes() {
         (SearchMode::Fast, 1),
         (SearchMode::Exact, 4),
     ] {
-        let table = reopened(&session, &store).await;
+        let table = uncounted(&session, &store).await;
         let found = read(&table, &near(&table, mode)).await.unwrap();
         let distances = table.environment().distances_computed();
         assert_eq!(distances > 0, mode != SearchMode::Exact, "{mode:?}");
@@ -116,7 +104,7 @@ async fn vector_search_reads_only_the_files_of_what_the_graph_proposes() {
 async fn scan_without_indexes_computes_no_distance_of_an_index() {
     let (session, store) = memory();
     points(&session).await;
-    let table = reopened(&session, &store).await;
+    let table = uncounted(&session, &store).await;
     let request = ScanRequest {
         use_indexes: false,
         ..near(&table, SearchMode::Balanced)
@@ -153,7 +141,7 @@ async fn texts(session: &Session) -> Table {
         let batch = RecordBatch::try_new(Arc::new(schema.clone()), vec![ids, text]).unwrap();
         table.append(&[batch]).await.unwrap();
     }
-    create(&table, "bm25", "text").await;
+    table.create_index(&index("bm25", "text")).await.unwrap();
     table.refresh().await.unwrap()
 }
 
@@ -165,7 +153,7 @@ async fn text_search_reads_only_matching_files_and_no_text() {
     texts(&session).await;
     let mut answers = Vec::new();
     for use_indexes in [true, false] {
-        let table = reopened(&session, &store).await;
+        let table = uncounted(&session, &store).await;
         let search = TextSearch {
             column: id(&table, "text"),
             query: "needle".into(),

@@ -1,20 +1,18 @@
 //! L3: a process killed at any store operation of a write leaves the old rows or the new ones, none doubled,
 //! with and without indexes, whatever a later session does with the table.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use benostreamdb::iceberg::predicate::reserved;
 use benostreamdb::maintain::IndexRequest;
-use benostreamdb::storage::Storage;
 use benostreamdb::storage::testing::{FaultMode, FaultStore};
 use benostreamdb::{
     CompareOp, Metric, NullDistance, Predicate, Result, ScanRequest, SearchMode, SearchRequest,
-    Session, Table, TextSearch, Value, VectorSearch,
+    Table, TextSearch, Value, VectorSearch,
 };
 use object_store::memory::InMemory;
 
-use crate::fixture::{delete_where, docs, docs_table, id, name, read, rows, sorted};
+use crate::fixture::{delete_where, docs, docs_table, id, index, name, over, read, rows, sorted};
 
 /// What the process does when it is killed.
 #[derive(Clone, Copy, Debug)]
@@ -33,12 +31,10 @@ fn killed_rows(table: &Table) -> Predicate {
     }
 }
 
-fn index(kind: &str, column: &str) -> IndexRequest {
+fn missing_index(kind: &str, column: &str) -> IndexRequest {
     IndexRequest {
-        kind: kind.into(),
-        columns: vec![column.into()],
         if_not_exists: true,
-        ..IndexRequest::default()
+        ..index(kind, column)
     }
 }
 
@@ -48,7 +44,7 @@ impl Work {
             Work::Insert => table.append(&[docs(40, 20, 7)]).await.map(|_| ()),
             Work::Delete => delete_where(table, killed_rows(table)).await.map(|_| ()),
             Work::Build => table
-                .create_index(&index("bitmap", "score"))
+                .create_index(&missing_index("bitmap", "score"))
                 .await
                 .map(|_| ()),
             Work::Refresh => table.refresh_index(None).await.map(|_| ()),
@@ -56,18 +52,14 @@ impl Work {
     }
 }
 
-fn session(store: &Arc<FaultStore>) -> Session {
-    let storage = Storage::new(&BTreeMap::new(), &[])
-        .unwrap()
-        .with_store("memory://", store.clone());
-    Session::over(storage, Some("memory:///lake")).unwrap()
-}
-
 /// A table of two files with an index of each kind; for a refresh a third file that no index covers.
 async fn prepared(store: &Arc<FaultStore>, work: Work) -> Table {
-    let table = docs_table(&session(store), "t", 2, 20).await;
+    let table = docs_table(&over(store.clone()), "t", 2, 20).await;
     for (kind, column) in [("bitmap", "kind"), ("bm25", "text"), ("hnsw", "embedding")] {
-        table.create_index(&index(kind, column)).await.unwrap();
+        table
+            .create_index(&missing_index(kind, column))
+            .await
+            .unwrap();
     }
     if matches!(work, Work::Refresh) {
         table.append(&[docs(40, 20, 7)]).await.unwrap();
@@ -147,7 +139,7 @@ async fn kill(work: Work, operation: u64) -> bool {
     let outcome = work.run(&table).await;
     let reached = store.operations() >= operation;
     store.heal();
-    let fresh = session(&store).table(&name("t")).await.unwrap();
+    let fresh = over(store.clone()).table(&name("t")).await.unwrap();
     let left = checked(&fresh, &what).await;
     let new = match work {
         Work::Insert => 60,

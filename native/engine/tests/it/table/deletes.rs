@@ -10,7 +10,7 @@ use benostreamdb::{
     CommitMessage, CommitOperation, CommitRequest, ScanPlan, ScanRequest, Session, Table,
 };
 
-use crate::fixture::{docs, docs_table, lines, memory, name, read, rows};
+use crate::fixture::{docs, docs_table, lines, memory, name, read, reopened, rows};
 
 /// A writer closes a row group after so many rows.
 const ROW_GROUP_ROWS: i64 = 256 << 10;
@@ -107,8 +107,7 @@ async fn many_deletes_over_files_and_row_groups_take_each_row_once() {
         expected.retain(|id| !chosen(*id));
         assert_eq!(ids(&table).await, expected);
     }
-    let storage = session.environment().storage().clone();
-    let fresh = Session::over(storage, Some("memory:///lake")).unwrap();
+    let fresh = reopened(&session);
     assert_eq!(ids(&fresh.table(&name("n")).await.unwrap()).await, expected);
 }
 

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, ListArray, RecordBatch, StringArray, StructArray};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Fields, Schema};
-use benostreamdb::maintain::IndexRequest;
 use benostreamdb::{CompareOp, Predicate, ScanRequest, Session, Table, Value};
 use serde_json::{Value as Json, json};
 
-use crate::fixture::{lines, memory, name, read, rows};
+use crate::fixture::{index, lines, memory, name, read, rows};
 
 fn long(id: i32, name: &str) -> Json {
     json!({"id": id, "name": name, "required": false, "type": "long"})
@@ -110,12 +109,7 @@ async fn filter_and_index_after_a_rename_mean_the_field_id() {
     let (session, _) = memory();
     let table = flat(&session).await;
     for column in ["a", "b", "d"] {
-        let request = IndexRequest {
-            kind: "bitmap".into(),
-            columns: vec![column.into()],
-            ..IndexRequest::default()
-        };
-        table.create_index(&request).await.unwrap();
+        table.create_index(&index("bitmap", column)).await.unwrap();
     }
     let table = evolve(&table, &evolved(), 5).await;
     let equals = |column: i32, value: i64| Predicate::Compare {

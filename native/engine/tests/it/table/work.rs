@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use benostreamdb::maintain::IndexRequest;
 use benostreamdb::{
     CommitMessage, CommitOperation, CommitRequest, ErrorKind, IndexBuildPlan, IndexPiece,
     ScanRequest, SegmentMessage, Table, Value,
 };
 
-use crate::fixture::{docs, docs_schema, docs_table, equals, memory, name, read, rows, sorted};
+use crate::fixture::{
+    docs, docs_schema, docs_table, equals, index, memory, name, read, rows, sorted,
+};
 
 /// Data files, and their sizes but for the last, of a table written in forty batches.
 async fn files_written(target: Option<&str>) -> (usize, Vec<u64>) {
@@ -86,14 +87,6 @@ async fn scan_has_at_least_the_splits_that_were_asked_for() {
     }
 }
 
-fn bitmap(column: &str) -> IndexRequest {
-    IndexRequest {
-        kind: "bitmap".into(),
-        columns: vec![column.into()],
-        ..IndexRequest::default()
-    }
-}
-
 async fn built(table: &Table, plan: &IndexBuildPlan) -> Vec<SegmentMessage> {
     let mut messages = Vec::new();
     for piece in &plan.pieces {
@@ -108,7 +101,7 @@ async fn built(table: &Table, plan: &IndexBuildPlan) -> Vec<SegmentMessage> {
 async fn index_build_is_cut_into_as_many_pieces_as_can_run() {
     let (session, _) = memory();
     let table = docs_table(&session, "t", 6, 50).await;
-    let definition = table.resolve_index(&bitmap("kind")).unwrap();
+    let definition = table.resolve_index(&index("bitmap", "kind")).unwrap();
     table.define_index(&definition).await.unwrap();
     for (parallelism, rows) in [
         (0, vec![300]),
@@ -214,7 +207,7 @@ async fn segment_message_of_another_table_is_invalid_input() {
     let table = docs_table(&session, "t", 2, 20).await;
     let other = docs_table(&session, "other", 2, 20).await;
     for table in [&table, &other] {
-        let definition = table.resolve_index(&bitmap("kind")).unwrap();
+        let definition = table.resolve_index(&index("bitmap", "kind")).unwrap();
         table.define_index(&definition).await.unwrap();
     }
     let before = table.indexes().await.unwrap();

@@ -1,0 +1,47 @@
+//! The columns of a table as rows, for those who ask what a table holds.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, Int32Array, RecordBatch, StringArray};
+
+use super::Table;
+use crate::error::Result;
+
+impl Table {
+    /// One row a column of the current schema: `column`, `type`, `nullable`, `field_id`, `doc`.
+    pub fn columns(&self) -> Result<RecordBatch> {
+        let fields = &self.schema()?.fields;
+        let text = |of: &dyn Fn(usize) -> Option<String>| -> ArrayRef {
+            Arc::new(StringArray::from_iter((0..fields.len()).map(of)))
+        };
+        let nullable = fields
+            .iter()
+            .map(|field| Some(!field.required))
+            .collect::<BooleanArray>();
+        let ids = fields
+            .iter()
+            .map(|field| Some(field.id))
+            .collect::<Int32Array>();
+        let columns: [(&str, ArrayRef); 5] = [
+            (
+                "column",
+                text(&|row| fields.get(row).map(|field| field.name.clone())),
+            ),
+            (
+                "type",
+                text(&|row| fields.get(row).map(|field| field.ty.to_string())),
+            ),
+            ("nullable", Arc::new(nullable)),
+            ("field_id", Arc::new(ids)),
+            (
+                "doc",
+                text(&|row| fields.get(row).and_then(|field| field.doc.clone())),
+            ),
+        ];
+        Ok(RecordBatch::try_from_iter_with_nullable(
+            columns
+                .into_iter()
+                .map(|(name, column)| (name, column, true)),
+        )?)
+    }
+}
