@@ -16,9 +16,18 @@ final class NativeHandle implements AutoCloseable {
   private final String what;
 
   NativeHandle(Object owner, long handle, String what) {
-    this.state = new State(handle);
+    this(owner, new State(handle, true), what);
+  }
+
+  private NativeHandle(Object owner, State state, String what) {
+    this.state = state;
     this.what = what;
     this.cleanable = CLEANER.register(owner, state);
+  }
+
+  /** A handle that is closed by the collection of its owner, which is then no leak. */
+  static NativeHandle collected(Object owner, long handle, String what) {
+    return new NativeHandle(owner, new State(handle, false), what);
   }
 
   /** Handles that were collected instead of closed. */
@@ -59,16 +68,20 @@ final class NativeHandle implements AutoCloseable {
 
   private static final class State implements Runnable {
     private final AtomicLong handle;
+    private final boolean mustBeClosed;
 
-    State(long handle) {
+    State(long handle, boolean mustBeClosed) {
       this.handle = new AtomicLong(handle);
+      this.mustBeClosed = mustBeClosed;
     }
 
     @Override
     public void run() {
       long left = handle.getAndSet(0);
       if (left != 0) {
-        LEAKS.incrementAndGet();
+        if (mustBeClosed) {
+          LEAKS.incrementAndGet();
+        }
         Native.close(left);
       }
     }

@@ -1,6 +1,7 @@
 package com.benostreamdb;
 
 import com.benostreamdb.proto.Wire;
+import java.lang.ref.Reference;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
@@ -10,18 +11,30 @@ import java.util.stream.Collectors;
 public final class Session implements AutoCloseable {
   private final NativeHandle handle;
 
-  private Session(long handle) {
-    this.handle = new NativeHandle(this, handle, "session");
+  private Session(long handle, boolean shared) {
+    this.handle =
+        shared
+            ? NativeHandle.collected(this, handle, "session")
+            : new NativeHandle(this, handle, "session");
   }
 
   /** Opens a session; {@code warehouse}, {@code map-prefix} and storage options are understood. */
   public static Session open(Map<String, String> options) {
+    return new Session(openHandle(options), false);
+  }
+
+  /** Opens a session for users who do not know of each other: it ends when nobody holds it. */
+  public static Session openShared(Map<String, String> options) {
+    return new Session(openHandle(options), true);
+  }
+
+  private static long openHandle(Map<String, String> options) {
     Wire.OpenSession request =
         Wire.OpenSession.newBuilder()
             .setAbiVersion(NativeLibrary.ABI_VERSION)
             .putAllOptions(options)
             .build();
-    return new Session(Native.openSession(request.toByteArray()));
+    return Native.openSession(request.toByteArray());
   }
 
   long handle() {
@@ -116,7 +129,11 @@ public final class Session implements AutoCloseable {
 
   /** Builds one piece of an index, in any process; the answer goes to {@link Table#commitIndex}. */
   public byte[] buildIndexPiece(byte[] piece) {
-    return Native.buildIndexPiece(handle(), piece);
+    try {
+      return Native.buildIndexPiece(handle(), piece);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
   }
 
   /** Stops what runs in this session, as far as it can be stopped. */
@@ -138,8 +155,12 @@ public final class Session implements AutoCloseable {
   }
 
   private Wire.CatalogResponse catalog(Wire.CatalogRequest.Builder request) {
-    byte[] answer = Native.catalog(handle(), request.build().toByteArray());
-    return Answers.parse(answer, Wire.CatalogResponse.parser());
+    try {
+      byte[] answer = Native.catalog(handle(), request.build().toByteArray());
+      return Answers.parse(answer, Wire.CatalogResponse.parser());
+    } finally {
+      Reference.reachabilityFence(this);
+    }
   }
 
   static OptionalLong optional(boolean present, long value) {

@@ -5,6 +5,7 @@ import com.benostreamdb.arrow.ArrowBatch;
 import com.benostreamdb.arrow.ArrowField;
 import com.benostreamdb.arrow.ArrowSchemaReader;
 import com.benostreamdb.memory.NativeMemory;
+import java.lang.ref.Reference;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
@@ -61,12 +62,20 @@ public final class SplitReader implements AutoCloseable {
 
   /** Opens a split without memory accounting. */
   public static SplitReader open(Session session, byte[] split) {
-    return new SplitReader(Native.openSplit(session.handle(), split, -1), MemoryGrant.UNLIMITED);
+    return open(session, split, -1, MemoryGrant.UNLIMITED);
   }
 
   /** Opens a split whose batches are accounted. */
   public static SplitReader open(Session session, byte[] split, MemoryGrant memory) {
-    return new SplitReader(Native.openSplit(session.handle(), split, 0), memory);
+    return open(session, split, 0, memory);
+  }
+
+  private static SplitReader open(Session session, byte[] split, long granted, MemoryGrant memory) {
+    try {
+      return new SplitReader(Native.openSplit(session.handle(), split, granted), memory);
+    } finally {
+      Reference.reachabilityFence(session);
+    }
   }
 
   private static List<ArrowField> readFields(long handle) {

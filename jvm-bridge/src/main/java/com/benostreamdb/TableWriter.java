@@ -1,6 +1,7 @@
 package com.benostreamdb;
 
 import com.benostreamdb.arrow.ArrowBatchBuilder;
+import java.lang.ref.Reference;
 import java.nio.charset.StandardCharsets;
 
 /**
@@ -16,7 +17,11 @@ public final class TableWriter implements AutoCloseable {
 
   /** Begins to write, in any process, what {@link Table#writeSpec} describes. */
   public static TableWriter open(Session session, byte[] writeSpec) {
-    return new TableWriter(Native.beginWrite(session.handle(), writeSpec));
+    try {
+      return new TableWriter(Native.beginWrite(session.handle(), writeSpec));
+    } finally {
+      Reference.reachabilityFence(session);
+    }
   }
 
   /** Writes the rows of a batch; its memory may be reused afterwards. */

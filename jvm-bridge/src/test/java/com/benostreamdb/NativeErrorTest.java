@@ -115,6 +115,18 @@ final class NativeErrorTest {
   }
 
   @Test
+  void sharedSessionIsClosedWhenCollectedAndIsNoLeak() throws InterruptedException {
+    long before = Metrics.read().leakedHandles();
+    assertThat(Session.openShared(Map.of()).handle()).isPositive();
+    for (int i = 0; i < 200 && Metrics.read().openHandles().get("session") > 0; i++) {
+      System.gc();
+      Thread.sleep(10);
+    }
+    assertThat(Metrics.read().openHandles()).containsEntry("session", 0L);
+    assertThat(Metrics.read().leakedHandles()).isEqualTo(before);
+  }
+
+  @Test
   void closingFromManyThreadsClosesOnce() {
     for (int round = 0; round < 50; round++) {
       long session =
