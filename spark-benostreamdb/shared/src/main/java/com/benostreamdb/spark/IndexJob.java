@@ -1,5 +1,6 @@
 package com.benostreamdb.spark;
 
+import com.benostreamdb.BenoStreamException;
 import com.benostreamdb.IndexBuildPlan;
 import com.benostreamdb.IndexDescription;
 import com.benostreamdb.Table;
@@ -99,9 +100,20 @@ final class IndexJob {
       } catch (ExecutionException e) {
         throw e.getCause() instanceof RuntimeException cause
             ? cause
-            : new IllegalStateException("building index " + index + " failed", e.getCause());
+            : new IllegalStateException(
+                "building index " + index + " failed: " + reason(e.getCause()), e.getCause());
       }
     }
+  }
+
+  /** The engine's own words where a task has them, not Spark's about the task. */
+  private static String reason(Throwable failure) {
+    for (Throwable cause = failure; cause != null; cause = cause.getCause()) {
+      if (cause instanceof BenoStreamException) {
+        return cause.getMessage();
+      }
+    }
+    return failure.getMessage();
   }
 
   private static int completed(JavaSparkContext spark, JavaFutureAction<List<byte[]>> job) {

@@ -35,6 +35,7 @@ final class SparkFixture {
             // Two cores, and a task that fails is tried a second time.
             .master("local[2,2]")
             .appName("benostream-tests")
+            .config("spark.plugins", TaskHooks.class.getName())
             .config("spark.ui.enabled", "false")
             .config("spark.sql.shuffle.partitions", "2")
             .config("spark.sql.catalogImplementation", "in-memory")
