@@ -22,11 +22,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
-import org.apache.hadoop.conf.Configuration;
-import org.apache.iceberg.data.IcebergGenerics;
 import org.apache.iceberg.data.Record;
-import org.apache.iceberg.hadoop.HadoopTables;
-import org.apache.iceberg.io.CloseableIterable;
 import org.junit.jupiter.api.Test;
 
 /** Types that Spark does not have: time, uuid, fixed. */
@@ -74,16 +70,6 @@ class ForeignTypeTest {
     return name;
   }
 
-  private static List<Record> generic(String table) throws Exception {
-    String location = SparkFixture.WAREHOUSE.resolve(table.replace('.', '/')).toUri().toString();
-    List<Record> records = new ArrayList<>();
-    try (CloseableIterable<Record> found =
-        IcebergGenerics.read(new HadoopTables(new Configuration()).load(location)).build()) {
-      found.forEach(record -> records.add(record.copy()));
-    }
-    return records;
-  }
-
   @Test
   void time_is_text_in_spark_and_time_in_iceberg() throws Exception {
     String table = table(true);
@@ -91,7 +77,7 @@ class ForeignTypeTest {
         .containsExactly("[1,23:59:59.999999," + KEY + ",010203]", "[2,null,null,null]");
     assertThat(rows("SELECT id FROM bs.%s WHERE at = '23:59:59.999999'", table))
         .containsExactly("[1]");
-    List<Record> records = generic(table);
+    List<Record> records = GenericReader.records(table);
     assertThat(records).hasSize(2);
     assertThat(records.get(0).getField("at")).isEqualTo(TIME);
     assertThat(records.get(0).getField("key")).isEqualTo(KEY);
@@ -117,7 +103,7 @@ class ForeignTypeTest {
           .hasMessageContaining("time");
     }
     sql("DELETE FROM bs.%s WHERE id = 1", table);
-    assertThat(generic(table)).hasSize(1);
+    assertThat(GenericReader.records(table)).hasSize(1);
   }
 
   @Test
@@ -127,7 +113,7 @@ class ForeignTypeTest {
     assertThat(rows("SELECT count(*) FROM bs.%s WHERE key = '%s'", table, KEY))
         .containsExactly("[2]");
     assertThat(rows("SELECT id FROM bs.%s WHERE code = X'0a0b0c'", table)).containsExactly("[3]");
-    assertThat(generic(table)).extracting(r -> r.getField("key")).contains(KEY);
+    assertThat(GenericReader.records(table)).extracting(r -> r.getField("key")).contains(KEY);
     assertThatThrownBy(() -> sql("INSERT INTO bs.%s VALUES (4, 'no uuid', null)", table))
         .hasStackTraceContaining("no uuid");
     assertThatThrownBy(() -> sql("INSERT INTO bs.%s VALUES (4, null, X'00')", table))

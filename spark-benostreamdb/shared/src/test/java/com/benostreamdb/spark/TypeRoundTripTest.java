@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 
 class TypeRoundTripTest {
   /** Column, type, and values as SQL; every list has a NULL and edge values. */
-  private static final String[][] TYPES = {
+  static final String[][] TYPES = {
     {"b", "boolean", "true", "false", "null"},
     {"ti", "tinyint", "-128Y", "127Y", "null"},
     {"si", "smallint", "-32768S", "32767S", "null"},
@@ -75,7 +75,7 @@ class TypeRoundTripTest {
   }
 
   /** One SELECT for each position: value number i of each column, wrapped around. */
-  private static String values(String[][] types, int count) {
+  static String values(String[][] types, int count) {
     StringBuilder text = new StringBuilder();
     for (int i = 0; i < count; i++) {
       text.append(i == 0 ? "SELECT " : " UNION ALL SELECT ").append(i).append(" AS row_number");
@@ -88,7 +88,7 @@ class TypeRoundTripTest {
     return text.toString();
   }
 
-  private static String columns(String[][] types) {
+  static String columns(String[][] types) {
     StringBuilder text = new StringBuilder("row_number int");
     for (String[] type : types) {
       text.append(", `").append(type[0].replace("`", "``")).append("` ").append(type[1]);
