@@ -7,6 +7,7 @@ Every scenario is a process of its own, because a virtual machine keeps the JARs
 
 import argparse
 import contextlib
+import json
 import os
 import socket
 import subprocess
@@ -57,12 +58,32 @@ def expect(actual, wanted):
         raise AssertionError(f"expected {wanted}, got {actual}")
 
 
+DOCS = (
+    "SELECT id, concat('word', id % 10, ' common', if(id % 9973 = 0, ' rare', '')) AS text, "
+    "array(cast(id AS float), cast(id % 7 AS float)) AS e FROM range({first}, {end}, 1, {files})"
+)
+
+SEARCHES = {
+    "vector": "SELECT id FROM vector_search('bs.ns.docs', 'e', array(700.2, 0), 5)",
+    "order": "SELECT id FROM bs.ns.docs ORDER BY "
+    "bs.system.vector_l2_distance(e, array(cast(700.2 AS float), 0f)) NULLS LAST LIMIT 5",
+    "text": "SELECT id FROM bm25_search('bs.ns.docs', 'text', 'rare', 1000)",
+}
+
+# What Spark computes of rows that it holds itself.
+NEAREST = (
+    "SELECT id FROM {} ORDER BY pow(e[0] - cast(700.2 AS float), 2) + pow(e[1], 2) NULLS LAST LIMIT 5"
+)
+
+
+def digest(table, where="true"):
+    """A query whose answer differs for any other rows."""
+    return f"SELECT count(*), sum(id), bit_xor(xxhash64(id, text, e)) FROM {table} WHERE {where}"
+
+
 def make_docs(spark, files=8, rows=4000):
     spark.sql("CREATE NAMESPACE bs.ns")
-    spark.sql(
-        f"CREATE TABLE bs.ns.docs AS SELECT id, concat('word', id % 10, ' common') AS text, "
-        f"array(cast(id AS float), cast(id % 7 AS float)) AS e FROM range(0, {rows}, 1, {files})"
-    )
+    spark.sql("CREATE TABLE bs.ns.docs AS " + DOCS.format(first=0, end=rows, files=files))
 
 
 def local(warehouse, jars):
@@ -121,20 +142,61 @@ def cluster(warehouse, jars):
     # Both executors must be there before tasks are handed out.
     while spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() < 3:
         time.sleep(0.1)
-    make_docs(spark, files=8, rows=80000)
-    actions = {
-        "scan": "SELECT sum(id), count(text) FROM bs.ns.docs WHERE text LIKE 'word%'",
-        "build": "CALL bs.system.create_index('ns.docs', array('e'), 'hnsw')",
-        "search": "SELECT id FROM vector_search('bs.ns.docs', 'e', array(700, 0), 3)",
-        "order": "SELECT id FROM bs.ns.docs ORDER BY "
-        "bs.system.vector_l2_distance(e, array(700, 0)) NULLS LAST LIMIT 3",
-        "delete": "DELETE FROM bs.ns.docs WHERE id % 1000 = 1",
-    }
-    for name, text in actions.items():
-        used = executors_used(spark, lambda: spark.sql(text).collect())
+    def spread(name, text):
+        """The rows of a statement that both executors worked on."""
+        rows = []
+        used = executors_used(spark, lambda: rows.extend(values(spark, text)))
         if used < 2:
             raise AssertionError(f"{name} ran on {used} executor")
-    expect(values(spark, "SELECT count(*) FROM bs.ns.docs"), [(79920,)])
+        return rows
+
+    make_docs(spark, files=8, rows=80000)
+    spark.sql("CREATE TEMPORARY VIEW docs AS " + DOCS.format(first=0, end=80000, files=8))
+    expect(spread("scan", digest("bs.ns.docs", "text LIKE 'word3%'")), values(spark, digest("docs", "text LIKE 'word3%'")))
+    expect(values(spark, digest("bs.ns.docs")), values(spark, digest("docs")))
+
+    def check_searches(name, rows):
+        """Whatever indexes there are, searches give what Spark itself computes, and say the same of the text."""
+        found = [spread(f"{name} {kind} search", text) for kind, text in SEARCHES.items()]
+        expect(found[0], values(spark, NEAREST.format(rows)))
+        expect(found[1], found[0])
+        expect(sorted(id for id, in found[2]), sorted(id for id, in values(spark, f"SELECT id FROM {rows} WHERE text LIKE '%rare%'")))
+        return found
+
+    scanned = check_searches("scanned", "docs")
+    for column, kind in (("e", "hnsw"), ("text", "bm25"), ("id", "bitmap")):
+        (built,) = spread(kind, f"CALL bs.system.create_index('ns.docs', array('{column}'), '{kind}')")
+        expect((built[0], built[1], *built[3:]), (f"{column}_{kind}", kind, 80000, 8, 8))
+    expect(check_searches("indexed", "docs"), scanned)
+    expect(values(spark, digest("bs.ns.docs", "id = 77")), values(spark, digest("docs", "id = 77")))
+
+    spark.sql("INSERT INTO bs.ns.docs " + DOCS.format(first=80000, end=88000, files=8))
+    built = spread("refresh", "CALL bs.system.refresh_index('ns.docs')")
+    expect(sorted(row[3:] for row in built), [(8000, 16, 16)] * 3)
+    spread("delete", "DELETE FROM bs.ns.docs WHERE id % 1000 = 1")
+    spread("update", "UPDATE bs.ns.docs SET text = concat(text, ' rare'), e = array(1f, 1f) WHERE id % 8000 = 7")
+    spread(
+        "merge",
+        "MERGE INTO bs.ns.docs t USING (SELECT id * 10 + 700 AS id FROM range(8800)) s ON t.id = s.id "
+        "WHEN MATCHED AND t.id % 9 = 0 THEN DELETE "
+        "WHEN MATCHED THEN UPDATE SET text = 'merged', e = array(cast(t.id + 0.5 AS float), 0f) "
+        "WHEN NOT MATCHED THEN INSERT (id, text, e) VALUES (s.id, 'rare new', null)",
+    )
+    spark.sql("CREATE TEMPORARY VIEW more AS " + DOCS.format(first=0, end=88000, files=8))
+    spark.sql(
+        "CREATE TEMPORARY VIEW changed AS WITH updated AS (SELECT id, "
+        "if(id % 8000 = 7, concat(text, ' rare'), text) AS text, if(id % 8000 = 7, array(1f, 1f), e) AS e "
+        "FROM more WHERE id % 1000 <> 1) "
+        "SELECT id, if(id % 10 = 0 AND id >= 700, 'merged', text) AS text, "
+        "if(id % 10 = 0 AND id >= 700, array(cast(id + 0.5 AS float), 0f), e) AS e "
+        "FROM updated WHERE NOT (id % 10 = 0 AND id >= 700 AND id % 9 = 0) "
+        "UNION ALL SELECT id * 10 + 700, 'rare new', null FROM range(8800) WHERE id * 10 + 700 >= 88000"
+    )
+    expect(spread("scan of changes", digest("bs.ns.docs")), values(spark, digest("changed")))
+    changed = check_searches("changed", "changed")
+    for name in ("e_hnsw", "text_bm25", "id_bitmap"):
+        spark.sql(f"CALL bs.system.drop_index('ns.docs', '{name}')")
+    expect(check_searches("dropped", "changed"), changed)
 
 
 @contextlib.contextmanager
@@ -173,12 +235,12 @@ def standalone_cluster(hosts):
 
 
 def speculation(warehouse, jars):
-    """A slow task gets a twin; one of them is killed, its rows are there once."""
+    """A slow task gets a twin; one of them is killed, its work is there once and no file of it is left."""
     with standalone_cluster(["127.0.0.2", "127.0.0.3"]) as master:
-        write_with_a_slow_task(master, warehouse, jars)
+        write_delete_and_build_with_a_slow_task(master, warehouse, jars)
 
 
-def write_with_a_slow_task(master, warehouse, jars):
+def write_delete_and_build_with_a_slow_task(master, warehouse, jars):
     from pyspark import TaskContext
     from pyspark.sql.functions import udf
 
@@ -197,24 +259,69 @@ def write_with_a_slow_task(master, warehouse, jars):
     spark.sql("CREATE TABLE bs.ns.slow (id BIGINT)")
 
     def slow(value):
-        context = TaskContext.get()
-        if context.partitionId() == 0 and context.attemptNumber() == 0 and value == 999:
+        if TaskContext.get().attemptNumber() == 0 and value == 999:
             time.sleep(10)
         return value
 
-    rows = spark.range(0, 10000, 1, 4).select(
-        udf(slow, "bigint").asNondeterministic()("id").alias("id")
+    slow_udf = udf(slow, "bigint").asNondeterministic()
+    with_a_twin(
+        spark, "append", 4, lambda: spark.range(0, 10000, 1, 4).select(slow_udf("id").alias("id")).writeTo("bs.ns.slow").append()
     )
-    before = sum(tasks(spark).values())
-    rows.writeTo("bs.ns.slow").append()
-    time.sleep(0.5)
-    ran = sum(tasks(spark).values()) - before
-    if ran < 5:
-        raise AssertionError(f"no task got a twin: {ran} tasks ran")
     expect(
         values(spark, "SELECT count(*), count(DISTINCT id) FROM bs.ns.slow"), [(10000, 10000)]
     )
+    expect_no_other_files(spark, warehouse, "slow", jars)
+
+    spark.udf.register("slow", slow, "bigint")
+    with_a_twin(spark, "delete", 4, lambda: spark.sql("DELETE FROM bs.ns.slow WHERE slow(id) % 3 = 0"))
+    expect(
+        values(spark, "SELECT count(*), sum(id) FROM bs.ns.slow"),
+        [(6666, sum(id for id in range(10000) if id % 3))],
+    )
+    expect_no_other_files(spark, warehouse, "slow", jars)
+
+    vectors = "SELECT id, transform(sequence(1, 16), x -> cast(pmod(hash(id, x), 9973) AS float)) AS e FROM range({}, {}, 1, 1)"
+    spark.sql("CREATE TABLE bs.ns.vectors AS " + vectors.format(0, 30000))
+    spark.sql("INSERT INTO bs.ns.vectors " + vectors.format(30000, 30100))
+    with_a_twin(spark, "build", 2, lambda: spark.sql("CALL bs.system.create_index('ns.vectors', array('e'), 'hnsw')"))
+    expect(segment_files(warehouse, "vectors"), published_segments(warehouse, "vectors"))
+    expect(len(segment_files(warehouse, "vectors")), 2)
     spark.stop()
+
+
+def with_a_twin(spark, name, count, action):
+    """Runs an action whose stage has so many tasks, one of them slow enough for a twin on the other host."""
+    before = sum(tasks(spark).values())
+    action()
+    time.sleep(1)
+    ran = sum(tasks(spark).values()) - before
+    if ran <= count:
+        raise AssertionError(f"{name}: no task got a twin: {ran} tasks ran")
+
+
+def expect_no_other_files(spark, warehouse, table, jars):
+    """Where Iceberg's JAR is there: the data folder holds what Iceberg's metadata lists."""
+    if len(jars) > 1:
+        listed = {path.removeprefix("file:").replace("///", "/") for path, in values(spark, f"SELECT file_path FROM ice.ns.{table}.all_files")}
+        folder = os.path.join(warehouse, "ns", table, "data")
+        deadline = time.time() + 10
+        while set(map(lambda name: os.path.join(folder, name), os.listdir(folder))) != listed and time.time() < deadline:
+            time.sleep(0.1)
+        expect(sorted(os.path.join(folder, name) for name in os.listdir(folder)), sorted(listed))
+
+
+def segment_files(warehouse, table):
+    """What the overlay's folder holds beside its manifests."""
+    names = os.listdir(os.path.join(warehouse, "ns", table, "_overlay"))
+    return sorted(name for name in names if not name.startswith("manifest"))
+
+
+def published_segments(warehouse, table):
+    """The segments that the newest manifest lists."""
+    folder = os.path.join(warehouse, "ns", table, "_overlay")
+    versions = [int(name.split("-")[1].split(".")[0]) for name in os.listdir(folder) if name.startswith("manifest-")]
+    with open(os.path.join(folder, f"manifest-{max(versions)}.json"), encoding="utf-8") as file:
+        return sorted(segment["name"] for index in json.load(file)["indexes"] for segment in index["segments"])
 
 
 def command_line(warehouse, jars):
