@@ -265,7 +265,7 @@ def write_delete_and_build_with_a_slow_task(master, warehouse, jars):
 
     slow_udf = udf(slow, "bigint").asNondeterministic()
     with_a_twin(
-        spark, "append", 4, lambda: spark.range(0, 10000, 1, 4).select(slow_udf("id").alias("id")).writeTo("bs.ns.slow").append()
+        spark, "append", lambda: spark.range(0, 10000, 1, 4).select(slow_udf("id").alias("id")).writeTo("bs.ns.slow").append()
     )
     expect(
         values(spark, "SELECT count(*), count(DISTINCT id) FROM bs.ns.slow"), [(10000, 10000)]
@@ -273,7 +273,7 @@ def write_delete_and_build_with_a_slow_task(master, warehouse, jars):
     expect_no_other_files(spark, warehouse, "slow", jars)
 
     spark.udf.register("slow", slow, "bigint")
-    with_a_twin(spark, "delete", 4, lambda: spark.sql("DELETE FROM bs.ns.slow WHERE slow(id) % 3 = 0"))
+    with_a_twin(spark, "delete", lambda: spark.sql("DELETE FROM bs.ns.slow WHERE slow(id) % 3 = 0"))
     expect(
         values(spark, "SELECT count(*), sum(id) FROM bs.ns.slow"),
         [(6666, sum(id for id in range(10000) if id % 3))],
@@ -283,20 +283,33 @@ def write_delete_and_build_with_a_slow_task(master, warehouse, jars):
     vectors = "SELECT id, transform(sequence(1, 16), x -> cast(pmod(hash(id, x), 9973) AS float)) AS e FROM range({}, {}, 1, 1)"
     spark.sql("CREATE TABLE bs.ns.vectors AS " + vectors.format(0, 30000))
     spark.sql("INSERT INTO bs.ns.vectors " + vectors.format(30000, 30100))
-    with_a_twin(spark, "build", 2, lambda: spark.sql("CALL bs.system.create_index('ns.vectors', array('e'), 'hnsw')"))
+    with_a_twin(spark, "build", lambda: spark.sql("CALL bs.system.create_index('ns.vectors', array('e'), 'hnsw')"))
     expect(segment_files(warehouse, "vectors"), published_segments(warehouse, "vectors"))
     expect(len(segment_files(warehouse, "vectors")), 2)
     spark.stop()
 
 
-def with_a_twin(spark, name, count, action):
-    """Runs an action whose stage has so many tasks, one of them slow enough for a twin on the other host."""
-    before = sum(tasks(spark).values())
+def with_a_twin(spark, name, action):
+    """Runs an action of which one task is slow enough for a twin on the other host."""
+    before = twins(spark)
     action()
     time.sleep(1)
-    ran = sum(tasks(spark).values()) - before
-    if ran <= count:
-        raise AssertionError(f"{name}: no task got a twin: {ran} tasks ran")
+    if twins(spark) == before:
+        raise AssertionError(f"{name}: no task got a twin")
+
+
+def twins(spark):
+    """How many speculative tasks have run."""
+    store = spark.sparkContext._jsc.sc().statusStore()
+    tracker = spark.sparkContext.statusTracker()
+    stages = {
+        stage
+        for job in tracker.getJobIdsForGroup(None)
+        for stage in tracker.getJobInfo(job).stageIds
+        if tracker.getStageInfo(stage) is not None
+    }
+    ran = [store.taskList(stage, 0, 1000) for stage in sorted(stages)]
+    return sum(tasks.apply(index).speculative() for tasks in ran for index in range(tasks.size()))
 
 
 def expect_no_other_files(spark, warehouse, table, jars):

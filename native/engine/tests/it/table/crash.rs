@@ -7,7 +7,7 @@ use benostreamdb::iceberg::predicate::reserved;
 use benostreamdb::maintain::IndexRequest;
 use benostreamdb::storage::testing::{FaultMode, FaultStore};
 use benostreamdb::{
-    CompareOp, Metric, NullDistance, Predicate, Result, ScanRequest, SearchMode, SearchRequest,
+    CompareOp, ErrorKind, Metric, NullDistance, Predicate, Result, ScanRequest, SearchMode, SearchRequest,
     Table, TextSearch, Value, VectorSearch,
 };
 use object_store::memory::InMemory;
@@ -181,5 +181,44 @@ async fn l3_process_killed_at_every_operation_leaves_old_or_new_rows_once() {
             operation > 4,
             "{work:?} reached the store {operation} times"
         );
+    }
+}
+
+/// Fills the disk at one operation of the work and checks what is left; false if the work ends before.
+async fn fill(work: Work, operation: u64) -> bool {
+    let store = Arc::new(FaultStore::new(Arc::new(InMemory::new())));
+    let table = prepared(&store, work).await;
+    let old = rows(&table).await;
+    let what = format!("{work:?} with a disk full at {operation}");
+    store.fail_from(operation, FaultMode::DiskFull);
+    let outcome = work.run(&table).await;
+    let reached = store.operations() >= operation;
+    // The disk stays full: reading needs no room.
+    let fresh = over(store.clone()).table(&name("t")).await.unwrap();
+    let left = checked(&fresh, &what).await;
+    match outcome {
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::ResourceExhausted, "{what}: {error}");
+            assert!(error.to_string().contains("/t/"), "{what}: {error}");
+            assert_eq!(left, old, "{what}");
+        }
+        // What follows the publication, such as a hint, may fail without a loss.
+        Ok(()) => assert!(left.len() != old.len() || matches!(work, Work::Build | Work::Refresh)),
+    }
+    store.heal();
+    fresh.refresh_index(None).await.unwrap();
+    assert_eq!(checked(&fresh, &what).await, left, "{what}: at last");
+    reached
+}
+
+#[tokio::test]
+async fn full_disk_is_resource_exhausted_that_names_the_file_and_loses_nothing() {
+    for work in [Work::Insert, Work::Delete, Work::Build, Work::Refresh] {
+        let (mut operation, mut refused) = (1, 0);
+        while fill(work, operation).await {
+            operation += 1;
+            refused += 1;
+        }
+        assert!(refused > 2, "{work:?} met a full disk {refused} times");
     }
 }
