@@ -19,7 +19,7 @@ use crate::index::{IndexDefinition, OpenIndex, TextStatistics, bounds};
 use crate::table::{
     FileRead, FileTask, LiveFile, MAX_K, OverlayView, PlannedFiles, SEQUENCE, ScanPlan, ScanReport,
     ScanRequest, SearchPlan, SearchRequest, SegmentPlace, Split, SplitScope, Table, TextPlan,
-    TextSearch, VectorSearch, group, live_files, live_rows, open_segment, output_field, plan_files,
+    TextSearch, VectorSearch, group, live_files, open_segment, output_field, plan_files,
 };
 
 impl Table {
@@ -296,8 +296,7 @@ impl Table {
         let mut live = RoaringBitmap::new();
         for (place, file) in files.iter().enumerate() {
             let Some(file) = file else { continue };
-            let dead = context.deletes.of(&context, &file.task).await?;
-            live |= layout.embed(place, &live_rows(file.task.record_count, &dead)?);
+            live |= layout.embed(place, &context.live(&file.task).await?);
         }
         Ok(bounds::all_rows(layout.rows()) - live)
     }

@@ -14,7 +14,7 @@ use super::candidate::{Candidate, Direction, file_ranks};
 use crate::error::{Error, Result};
 use crate::iceberg::predicate::reserved;
 use crate::index::OpenIndex;
-use crate::table::{FileRead, FileTask, ReadContext, SegmentRef, Split, live_rows, open_segment};
+use crate::table::{FileRead, FileTask, ReadContext, SegmentRef, Split, open_segment};
 use crate::telemetry;
 
 /// One search split being worked on.
@@ -141,8 +141,7 @@ impl SplitSearch {
     /// The physical rows of a file that live and pass the filter.
     async fn passing(&self, task: &FileTask) -> Result<RoaringBitmap> {
         if self.split.scope.predicate.is_none() {
-            let dead = self.context.deletes.of(&self.context, task).await?;
-            return live_rows(task.record_count, &dead);
+            return self.context.live(task).await;
         }
         let mut rows = RoaringBitmap::new();
         let mut batches = self

@@ -4,18 +4,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, Int64Type};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
+use arrow::datatypes::{DataType, FieldRef, Int64Type};
 use futures::TryStreamExt as _;
-use parquet::arrow::ParquetRecordBatchStreamBuilder;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use roaring::RoaringBitmap;
 
-use super::parquet::ParquetFile;
-use super::project::field_id;
-use super::read::{ReadContext, guarded};
+use super::file::{Decode, OpenFile};
+use super::read::ReadContext;
 use super::split::{DeleteRef, FileTask};
 use crate::error::{Error, Result};
+use crate::iceberg::manifest::FileFormat;
+use crate::iceberg::schema::field_id;
 
 /// Reserved field ids of position delete files (Iceberg spec).
 pub(crate) const DELETE_PATH: i32 = 2_147_483_546;
@@ -51,6 +50,34 @@ impl DeletedRows {
         }
         Ok(Arc::new(dead))
     }
+
+    /// The equality deletes of the task's file; None: there are none.
+    pub(crate) async fn equality(
+        &self,
+        _context: &ReadContext,
+        _task: &FileTask,
+    ) -> Result<Option<Arc<EqualityDeletes>>> {
+        Ok(None)
+    }
+}
+
+/// The equality deletes of one data file: which of its rows they leave.
+#[derive(Default)]
+pub(crate) struct EqualityDeletes {
+    fields: Vec<FieldRef>,
+}
+
+impl EqualityDeletes {
+    /// The top-level columns to decode, with their field ids; a column may be gone from the table's schema.
+    pub(crate) fn fields(&self) -> &[FieldRef] {
+        &self.fields
+    }
+
+    /// Which rows stay, given the columns of [`EqualityDeletes::fields`] in their order; never NULL.
+    pub(crate) fn live(&self, columns: &[ArrayRef]) -> Result<BooleanArray> {
+        let rows = columns.first().map_or(0, |column| column.len());
+        Ok(BooleanArray::from(vec![true; rows]))
+    }
 }
 
 /// One spelling for a path that writers record with and without scheme and host: a delete must reach its data
@@ -80,18 +107,22 @@ async fn load(
         return Ok(positions);
     }
     let location = context.files.resolve(&delete.path)?;
-    let file = ParquetFile::open(
+    let file = OpenFile::open(
         &context.environment,
         context.files.reader(),
         &location,
         delete.size,
+        &FileFormat::Parquet,
     )
     .await?;
-    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let metadata = ArrowReaderMetadata::try_new(Arc::clone(&file.metadata), options)?;
-    let mut stream = Box::pin(guarded(
-        ParquetRecordBatchStreamBuilder::new_with_metadata(file.reader, metadata).build()?,
-    ));
+    let decode = Decode {
+        roots: (0..file.schema().fields().len()).collect(),
+        rows: None,
+        row_groups: None,
+        positions: false,
+        filter: None,
+    };
+    let mut stream = file.stream(decode)?;
     let mut positions: BTreeMap<String, RoaringBitmap> = BTreeMap::new();
     while let Some(batch) = stream.try_next().await? {
         collect(&batch, &mut positions)?;

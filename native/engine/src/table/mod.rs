@@ -7,11 +7,10 @@ mod columns;
 mod commit;
 mod deletes;
 mod environment;
+mod file;
 mod lifecycle;
 mod overlay;
-mod parquet;
 mod plan;
-mod project;
 mod read;
 mod request;
 mod split;
@@ -37,7 +36,7 @@ pub use split::{
 pub use writer::{CommitMessage, TableWriter};
 
 pub(crate) use overlay::{OverlayStore, OverlayView, open_segment};
-pub(crate) use plan::{LiveFile, PlannedFiles, group, live_files, live_rows, plan_files};
+pub(crate) use plan::{LiveFile, PlannedFiles, group, live_files, plan_files};
 pub(crate) use read::{FileRead, ReadContext, output_field, output_schema, read_all};
 pub(crate) use split::{check_build, decode, encode};
 

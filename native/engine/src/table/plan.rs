@@ -5,15 +5,13 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use roaring::RoaringBitmap;
-
 use super::Table;
 use super::deletes::spelling;
 use super::overlay::{OverlayView, open_segment};
 use super::request::{ScanReport, ScanRequest};
 use super::split::{DeleteRef, FileTask, RowSet, Split, SplitScope};
 use crate::error::{Error, Result};
-use crate::iceberg::manifest::{DataContent, Entry};
+use crate::iceberg::manifest::{DataContent, Entry, FileFormat};
 use crate::iceberg::predicate::Predicate;
 use crate::iceberg::prune;
 use crate::index::overlay::{FileIdentity, SegmentUse, identity_path};
@@ -100,11 +98,15 @@ fn live_file(table: &Table, entry: &Entry, deletes: Vec<DeleteRef>) -> Result<Li
     })?;
     let task = FileTask {
         path: file.path.clone(),
+        format: file.format.clone(),
         size: file.file_size_in_bytes,
         record_count: file.record_count,
         data_sequence_number: sequence(entry.sequence_number, entry)?,
         row_groups: None,
-        row_group_count: file.split_offsets.as_ref().map_or(1, |o| o.len().max(1)),
+        row_group_count: match (&file.format, &file.split_offsets) {
+            (FileFormat::Parquet, Some(offsets)) => offsets.len().max(1),
+            _ => 1,
+        },
         rows: None,
         deletes,
         absent_values: file
@@ -357,14 +359,4 @@ pub(crate) fn group(
         });
     }
     splits
-}
-
-/// The rows of a file that its position deletes left, as a set.
-pub(crate) fn live_rows(record_count: u64, dead: &RoaringBitmap) -> Result<RoaringBitmap> {
-    let rows = u32::try_from(record_count)
-        .map_err(|_| Error::unsupported("a data file of 2^32 rows or more"))?;
-    let mut live = RoaringBitmap::new();
-    live.insert_range(0..rows);
-    live -= dead;
-    Ok(live)
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::request::SearchRequest;
 use crate::error::{Error, Result};
+use crate::iceberg::manifest::FileFormat;
 use crate::iceberg::predicate::Predicate;
 use crate::iceberg::value::Value;
 use crate::index::{IndexDefinition, TextStatistics};
@@ -99,6 +100,8 @@ pub struct DeleteRef {
 pub struct FileTask {
     /// Recorded path.
     pub path: String,
+    /// What to read it as.
+    pub format: FileFormat,
     /// Bytes.
     pub size: u64,
     /// Physical rows.
@@ -107,7 +110,7 @@ pub struct FileTask {
     pub data_sequence_number: i64,
     /// First row group and the one after the last; None: all.
     pub row_groups: Option<(usize, usize)>,
-    /// Row groups of the file as the manifest tells; at least 1.
+    /// Row groups of the file as the manifest tells; at least 1. Only Parquet files have more.
     pub row_group_count: usize,
     /// Physical rows that an index proposed; None: all.
     pub rows: Option<RowSet>,

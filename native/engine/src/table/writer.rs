@@ -21,12 +21,12 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::deletes::{DELETE_PATH, DELETE_POS};
-use super::project::{field_id, relabel};
+use super::read::relabel;
 use super::{Table, build_id, check_build, decode, encode};
 use crate::error::{Error, Result};
 use crate::iceberg::manifest::{DataContent, DataFile, FileFormat};
 use crate::iceberg::metrics;
-use crate::iceberg::schema::{Field as IcebergField, Schema, Type};
+use crate::iceberg::schema::{Field as IcebergField, Schema, Type, field_id};
 use crate::storage::{Confined, Location, Upload};
 
 const MAGIC: &[u8; 4] = b"BSDC";

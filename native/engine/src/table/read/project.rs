@@ -5,17 +5,9 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, ListArray, MapArray, StructArray, make_array, new_null_array};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields};
-use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
 use crate::error::{Error, Result};
-
-/// The Iceberg field id that Parquet recorded for an Arrow field.
-pub(crate) fn field_id(field: &Field) -> Option<i32> {
-    field
-        .metadata()
-        .get(PARQUET_FIELD_ID_META_KEY)
-        .and_then(|id| id.parse().ok())
-}
+use crate::iceberg::schema::field_id;
 
 /// The array as the target field wants it. Errors: Unsupported where a file's type cannot become the table's type.
 pub(crate) fn adapt(array: &ArrayRef, from: &Field, to: &Field, path: &str) -> Result<ArrayRef> {

@@ -1,0 +1,119 @@
+//! Data and delete files of any format behind one face: the schema as the file holds it, its rows, and a stream
+//! of chosen top-level columns. Knows no table schema, no deletes and no predicate tree.
+
+mod parquet;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use ::parquet::arrow::arrow_reader::RowFilter;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use futures::stream::BoxStream;
+use roaring::RoaringBitmap;
+
+use super::environment::Environment;
+use crate::error::{Error, ErrorKind, Result};
+use crate::iceberg::manifest::FileFormat;
+use crate::storage::{Location, ReadStore};
+
+pub(super) use parquet::ParquetFile;
+
+/// The column of physical positions, the last of a decoded batch.
+pub(super) const POSITIONS: &str = "_pos";
+
+/// One open file.
+pub(super) enum OpenFile {
+    Parquet(ParquetFile),
+}
+
+/// What to decode of a file.
+pub(super) struct Decode {
+    /// Top-level columns by their place in the schema; batches hold them in the file's order.
+    pub(super) roots: BTreeSet<usize>,
+    /// Physical rows; None: all of the row groups.
+    pub(super) rows: Option<RoaringBitmap>,
+    /// First row group and the one after the last; None: all. Only Parquet files are cut.
+    pub(super) row_groups: Option<(usize, usize)>,
+    /// Whether positions are wanted, as the last column `_pos` of type Int64. They may be there anyhow.
+    pub(super) positions: bool,
+    /// Drops rows before the other columns are decoded; only for [`OpenFile::filters_early`].
+    pub(super) filter: Option<RowFilter>,
+}
+
+impl OpenFile {
+    /// Opens a file of `size` bytes as its manifest says; a file of another size is read by its own.
+    /// Errors: Unsupported for a format that is not read, Corrupt for damage.
+    pub(super) async fn open(
+        environment: &Environment,
+        store: &ReadStore,
+        location: &Location,
+        size: u64,
+        format: &FileFormat,
+    ) -> Result<OpenFile> {
+        let opened = OpenFile::open_sized(environment, store, location, size, format).await;
+        let error = match opened {
+            Err(error) if error.kind() == ErrorKind::Corrupt => error,
+            done => return done,
+        };
+        // Some writers record a size that is not the file's.
+        match store.head(location).await {
+            Ok(found) if found != size => {
+                let again = OpenFile::open_sized(environment, store, location, found, format);
+                again.await.map_err(|_| error)
+            }
+            _ => Err(error),
+        }
+    }
+
+    async fn open_sized(
+        environment: &Environment,
+        store: &ReadStore,
+        location: &Location,
+        size: u64,
+        format: &FileFormat,
+    ) -> Result<OpenFile> {
+        match format {
+            FileFormat::Parquet => ParquetFile::open(environment, store, location, size)
+                .await
+                .map(OpenFile::Parquet),
+            other => Err(Error::unsupported(format!(
+                "files in format {} are not supported",
+                other.name()
+            ))),
+        }
+    }
+
+    /// The top-level columns as the file holds them, with the field ids that it has.
+    pub(super) fn schema(&self) -> &SchemaRef {
+        match self {
+            OpenFile::Parquet(file) => file.schema(),
+        }
+    }
+
+    /// How many rows it holds.
+    pub(super) fn rows(&self) -> u64 {
+        match self {
+            OpenFile::Parquet(file) => file.rows(),
+        }
+    }
+
+    /// The physical rows of some row groups; None: all.
+    pub(super) fn span(&self, row_groups: Option<(usize, usize)>) -> Result<Range<u64>> {
+        match self {
+            OpenFile::Parquet(file) => file.span(row_groups),
+        }
+    }
+
+    /// Whether a decode may carry a filter.
+    pub(super) fn filters_early(&self) -> bool {
+        matches!(self, OpenFile::Parquet(_))
+    }
+
+    /// The rows, in their order.
+    pub(super) fn stream(self, decode: Decode) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        match self {
+            OpenFile::Parquet(file) => file.stream(decode),
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Reads one data file of a split: selected physical rows, minus deletes, projected by field id, filtered
+//! exactly by the predicate. Positions are physical whatever was pruned.
+
+mod layout;
+mod project;
+
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::{DataType, Field, FieldRef, Int64Type, Schema as ArrowSchema, SchemaRef};
+use futures::{Stream, StreamExt as _, TryStreamExt as _};
+use roaring::RoaringBitmap;
+
+use super::deletes::DeletedRows;
+use super::environment::Environment;
+use super::file::{Decode, OpenFile};
+use super::split::FileTask;
+use crate::error::{Error, Result};
+use crate::iceberg::predicate::{Predicate, reserved};
+use crate::iceberg::schema::field_id;
+use crate::storage::Confined;
+use layout::{Hidden, Layout};
+
+pub(super) use project::relabel;
+
+/// Rows of a batch: large enough to amortise a call over any boundary, small enough to stay in cache.
+pub const BATCH_ROWS: usize = 8_192;
+
+/// The column `_seq`: the data sequence number of a row's file. Above the largest id that Iceberg gives to columns.
+pub const SEQUENCE: i32 = 2_147_483_500;
+
+/// A stream of batches, all of one schema.
+pub type Batches = Pin<Box<dyn Stream<Item = Result<RecordBatch>> + Send>>;
+
+/// What every read of one split shares.
+#[derive(Clone)]
+pub(crate) struct ReadContext {
+    pub(crate) environment: Environment,
+    pub(crate) files: Confined,
+    /// All columns of the table's schema.
+    pub(crate) table_schema: SchemaRef,
+    pub(crate) deletes: Arc<DeletedRows>,
+}
+
+/// What to read of one file.
+#[derive(Clone)]
+pub(crate) struct FileRead {
+    pub(crate) task: Arc<FileTask>,
+    /// Output columns by field id, reserved ids included.
+    pub(crate) columns: Arc<[i32]>,
+    pub(crate) predicate: Option<Arc<Predicate>>,
+    /// Physical rows to look at, beside what the task says; None: all.
+    pub(crate) rows: Option<Arc<RoaringBitmap>>,
+    /// False for index builds, which see every physical row.
+    pub(crate) apply_deletes: bool,
+}
+
+/// The Arrow field of an output column. Errors: InvalidInput for an unknown id.
+pub(crate) fn output_field(table_schema: &ArrowSchema, id: i32) -> Result<FieldRef> {
+    let reserved = |name: &str, data_type| Ok(Arc::new(Field::new(name, data_type, false)));
+    match id {
+        reserved::FILE => reserved("_file", DataType::Utf8),
+        reserved::POS => reserved("_pos", DataType::Int64),
+        SEQUENCE => reserved("_seq", DataType::Int64),
+        _ => table_schema
+            .fields()
+            .iter()
+            .find(|f| field_id(f) == Some(id))
+            .cloned()
+            .ok_or_else(|| {
+                Error::invalid_input(format!("the table has no column with field id {id}"))
+            }),
+    }
+}
+
+/// The output schema of a projection.
+pub(crate) fn output_schema(table_schema: &ArrowSchema, columns: &[i32]) -> Result<SchemaRef> {
+    let fields = columns
+        .iter()
+        .map(|id| output_field(table_schema, *id))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(Arc::new(ArrowSchema::new(fields)))
+}
+
+impl ReadContext {
+    /// Reads a file as a stream of batches of `output_schema(columns)`. Errors name the file.
+    pub(crate) async fn read(&self, read: FileRead) -> Result<Batches> {
+        let path = read.task.path.clone();
+        let stream = self.open(read).await.map_err(|e| e.with("file", &path))?;
+        Ok(Box::pin(stream.map_err(move |e| e.with("file", &path))))
+    }
+
+    /// The physical rows of a file that no delete of any kind takes away.
+    pub(crate) async fn live(&self, task: &FileTask) -> Result<RoaringBitmap> {
+        let dead = self.deletes.of(self, task).await?;
+        if self.deletes.equality(self, task).await?.is_none() {
+            let mut live = RoaringBitmap::new();
+            live.insert_range(0..row_count(task)?);
+            return Ok(live - dead.as_ref());
+        }
+        let read = FileRead {
+            task: Arc::new(FileTask {
+                rows: None,
+                row_groups: None,
+                ..task.clone()
+            }),
+            columns: [reserved::POS].into(),
+            predicate: None,
+            rows: None,
+            apply_deletes: true,
+        };
+        let mut live = RoaringBitmap::new();
+        let mut batches = self.read(read).await?;
+        while let Some(batch) = batches.try_next().await? {
+            let positions = batch
+                .column(0)
+                .as_primitive_opt::<Int64Type>()
+                .ok_or_else(|| Error::internal("positions are no longs"))?;
+            live.extend(
+                positions
+                    .values()
+                    .iter()
+                    .filter_map(|p| u32::try_from(*p).ok()),
+            );
+        }
+        Ok(live)
+    }
+
+    async fn open(&self, read: FileRead) -> Result<Batches> {
+        let location = self.files.resolve(&read.task.path)?;
+        let store = self.files.reader();
+        let task = Arc::clone(&read.task);
+        let file =
+            OpenFile::open(&self.environment, store, &location, task.size, &task.format).await?;
+        let physical = file.rows();
+        if physical != task.record_count {
+            return Err(Error::corrupt(format!(
+                "the data file holds {physical} rows, its manifest says {}",
+                task.record_count
+            )));
+        }
+        row_count(&task)?;
+        let mut hidden = Hidden::default();
+        let mut dead = Arc::new(RoaringBitmap::new());
+        if read.apply_deletes {
+            dead = self.deletes.of(self, &task).await?;
+            hidden.equality = self.deletes.equality(self, &task).await?;
+        }
+        let span = file.span(task.row_groups)?;
+        let Some(rows) = select(&read, &dead, span)? else {
+            return Ok(Box::pin(futures::stream::empty()));
+        };
+        let layout = Layout::new(self, &read, &file, hidden)?;
+        let decode = Decode {
+            roots: layout.roots().clone(),
+            rows: rows.rows,
+            row_groups: task.row_groups,
+            positions: layout.wants_positions(),
+            filter: layout.early_filter(&file)?,
+        };
+        let stream = file.stream(decode)?;
+        Ok(Box::pin(stream.map(move |batch| layout.finish(&batch?))))
+    }
+}
+
+/// How many rows the manifest says that a file has. Errors: Unsupported for more than positions are counted to.
+fn row_count(task: &FileTask) -> Result<u32> {
+    let rows = task.record_count;
+    u32::try_from(rows).map_err(|_| Error::unsupported(format!("a data file of {rows} rows")))
+}
+
+/// Which rows to decode.
+struct Selection {
+    /// None: all of the row groups.
+    rows: Option<RoaringBitmap>,
+}
+
+/// Which rows of the span to decode; None: none at all.
+fn select(read: &FileRead, dead: &RoaringBitmap, span: Range<u64>) -> Result<Option<Selection>> {
+    let proposed = read.task.rows.as_ref().map(|r| &r.0);
+    if span.is_empty() {
+        return Ok(None);
+    }
+    if proposed.is_none() && read.rows.is_none() && dead.is_empty() {
+        return Ok(Some(Selection { rows: None }));
+    }
+    let narrow = |n: u64| {
+        u32::try_from(n).map_err(|_| Error::corrupt("row groups hold more rows than their file"))
+    };
+    let mut rows = RoaringBitmap::new();
+    rows.insert_range(narrow(span.start)?..narrow(span.end)?);
+    for wanted in [proposed, read.rows.as_deref()].into_iter().flatten() {
+        rows &= wanted;
+    }
+    rows -= dead;
+    Ok((!rows.is_empty()).then_some(Selection { rows: Some(rows) }))
+}
+
+/// Reads the files one after another.
+pub(crate) fn read_all(context: ReadContext, reads: Vec<FileRead>) -> Batches {
+    Box::pin(
+        futures::stream::iter(reads)
+            .then(move |read| {
+                let context = context.clone();
+                async move { context.read(read).await }
+            })
+            .try_flatten(),
+    )
+}
