@@ -5,7 +5,6 @@ mod tests;
 
 use super::document::{Document, MAX_FORMAT_VERSION};
 use super::manifest::{DataContent, Entry, FileFormat};
-use super::schema::Field;
 use crate::error::{Error, Result};
 
 /// Refuses live files whose content this engine cannot apply. Errors: Unsupported names the file and the feature.
@@ -22,22 +21,10 @@ pub fn check_readable(document: &Document, entries: &[Entry]) -> Result<()> {
     {
         return Err(Error::unsupported("encrypted tables are not supported"));
     }
-    let nested = |field: &&Field| field.ty.children().any(has_default);
-    if let Some(column) = document.current_schema()?.fields.iter().find(nested) {
-        let name = &column.name;
-        return Err(Error::unsupported(format!(
-            "initial defaults inside column '{name}' are not supported"
-        )));
-    }
     entries
         .iter()
         .filter(|entry| entry.is_live())
         .try_for_each(check_file)
-}
-
-/// Whether the field or one inside it has an initial default.
-fn has_default(field: &Field) -> bool {
-    field.initial_default.is_some() || field.ty.children().any(has_default)
 }
 
 fn check_file(entry: &Entry) -> Result<()> {

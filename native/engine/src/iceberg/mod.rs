@@ -6,6 +6,7 @@ pub mod document;
 pub mod features;
 mod json;
 pub mod manifest;
+pub mod mapping;
 pub mod metrics;
 pub mod predicate;
 pub mod prune;

@@ -136,6 +136,12 @@ impl Statistics {
                     [Value::Long(0), Value::Long(last)],
                 ));
             }
+            reserved::SPEC_ID => {
+                return Some(Statistics::exact(
+                    Type::Int,
+                    [Value::Int(file.spec_id), Value::Int(file.spec_id)],
+                ));
+            }
             _ => {}
         }
         // Counts of fields inside lists and maps do not count rows.
@@ -148,7 +154,8 @@ impl Statistics {
         let nulls = file.null_value_counts.get(id);
         let nans = file.nan_value_counts.get(id);
         let is_float = matches!(field.ty, Type::Float | Type::Double);
-        let all_null = values.is_some() && values == nulls;
+        // A file that lacks the column holds its default in every row, whatever its writer counted.
+        let all_null = field.initial_default.is_none() && values.is_some() && values == nulls;
         let all_nan = is_float
             && nans.is_some()
             && values.zip(nulls).map(|(v, n)| v.saturating_sub(n)) == nans;

@@ -1,12 +1,13 @@
 //! Partition specs and transforms. A transform this engine does not know prunes nothing and may not
 //! be written. Partition field ids start at 1000; V1 metadata may leave them out.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::{Value as Json, json};
 
 use super::json::Object;
-use super::schema::Type;
+use super::schema::{Field, Schema, Type};
 use crate::error::{Error, Result};
 
 /// The first id of a partition field.
@@ -181,6 +182,48 @@ impl PartitionSpec {
             .max()
             .unwrap_or(FIRST_PARTITION_ID - 1)
     }
+}
+
+/// The members of the column `_partition`: the partition fields of all specs by id, each with the name that the newest
+/// spec gives it. Fields of columns that the schema no longer has are left out.
+/// Errors: Unsupported names a transform whose values have no known type, or an id that two specs use differently.
+pub fn partition_fields(specs: &[PartitionSpec], schema: &Schema) -> Result<Vec<Field>> {
+    let mut newest_first: Vec<&PartitionSpec> = specs.iter().collect();
+    newest_first.sort_by_key(|spec| std::cmp::Reverse(spec.spec_id));
+    let mut found: BTreeMap<i32, (&PartitionField, Field)> = BTreeMap::new();
+    for field in newest_first.iter().flat_map(|spec| &spec.fields) {
+        let Some(source) = field.source_id().and_then(|id| schema.field(id)) else {
+            continue;
+        };
+        let ty = field.transform.result_type(&source.ty).ok_or_else(|| {
+            Error::unsupported(format!(
+                "the column _partition with the unknown transform {} of partition field '{}'",
+                field.transform, field.name
+            ))
+        })?;
+        match found.get_mut(&field.field_id) {
+            None => {
+                let member = Field::new(field.field_id, &field.name, false, ty);
+                found.insert(field.field_id, (field, member));
+            }
+            // V1 tables drop a partition field by making it void.
+            Some((known, member)) if known.transform == Transform::Void => {
+                *known = field;
+                member.ty = ty;
+            }
+            Some((known, _)) => {
+                let same = known.source_ids == field.source_ids
+                    && (known.transform == field.transform || field.transform == Transform::Void);
+                if !same {
+                    return Err(Error::unsupported(format!(
+                        "the column _partition: specs use the partition field id {} for '{}' and '{}'",
+                        field.field_id, known.name, field.name
+                    )));
+                }
+            }
+        }
+    }
+    Ok(found.into_values().map(|(_, member)| member).collect())
 }
 
 fn field(json: &Json, fallback_id: i32) -> Result<PartitionField> {

@@ -43,6 +43,7 @@ pub struct IndexPiece {
     table_location: String,
     overlay_location: String,
     schema: serde_json::Value,
+    name_mapping: Option<String>,
     files: Vec<(FileTask, FileIdentity)>,
 }
 
@@ -85,12 +86,13 @@ impl IndexPiece {
         let root = storage.resolve(&self.overlay_location)?;
         let files = storage.open(&[storage.resolve(&self.table_location)?, root.clone()]);
         let schema = crate::iceberg::schema::Schema::from_json(&self.schema)?;
-        let context = ReadContext {
-            environment: environment.clone(),
-            files: files.clone(),
-            table_schema: Arc::new(schema.to_arrow()?),
-            deletes: Arc::default(),
-        };
+        let context = ReadContext::new(
+            environment,
+            files.clone(),
+            schema,
+            None,
+            self.name_mapping.as_deref(),
+        )?;
         let (blobs, vector_lengths) = self.build_blobs(&context).await?;
         let header = SegmentHeader {
             definition: self.definition.clone(),
@@ -248,6 +250,7 @@ impl Table {
             table_location: self.location().to_string(),
             overlay_location: self.overlay().root().to_string(),
             schema: self.schema()?.to_json(),
+            name_mapping: self.name_mapping().map(str::to_owned),
             files: files.into_iter().map(bare).collect(),
         })
     }

@@ -48,12 +48,15 @@ fn context(scope: &SplitScope, environment: &Environment) -> Result<ReadContext>
     for root in &scope.roots {
         roots.push(storage.resolve(root)?);
     }
-    Ok(ReadContext {
-        environment: environment.clone(),
-        files: storage.open(&roots),
-        table_schema: Arc::new(schema.to_arrow()?),
-        deletes: Arc::default(),
-    })
+    let partition = scope.partition.as_ref().map(Schema::from_json);
+    ReadContext::new(
+        environment,
+        storage.open(&roots),
+        schema,
+        partition.transpose()?.as_ref(),
+        scope.name_mapping.as_deref(),
+    )
+    .map_err(|e| e.with("table", &scope.table_location))
 }
 
 impl Split {

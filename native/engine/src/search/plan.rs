@@ -11,8 +11,9 @@ use roaring::RoaringBitmap;
 use super::fit::{explained, misfit};
 use super::result_schema;
 use crate::error::{Error, Result};
-use crate::iceberg::predicate::Predicate;
-use crate::iceberg::schema::Type;
+use crate::iceberg::predicate::{Predicate, reserved};
+use crate::iceberg::schema::{Schema, Type};
+use crate::iceberg::spec::partition_fields;
 use crate::index::bm25::{Analyzer, StatisticsCollector};
 use crate::index::segment::RowLayout;
 use crate::index::{IndexDefinition, OpenIndex, TextStatistics, bounds};
@@ -20,6 +21,7 @@ use crate::table::{
     FileRead, FileTask, LiveFile, MAX_K, OverlayView, PlannedFiles, SEQUENCE, ScanPlan, ScanReport,
     ScanRequest, SearchPlan, SearchRequest, SegmentPlace, Split, SplitScope, Table, TextPlan,
     TextSearch, VectorSearch, group, live_files, open_segment, output_field, plan_files,
+    row_schema,
 };
 
 impl Table {
@@ -30,11 +32,19 @@ impl Table {
             Some(ids) => ids.clone(),
             None => self.schema()?.fields.iter().map(|f| f.id).collect(),
         };
-        let schema = result_schema(self.arrow_schema(), &projection, request.search.as_ref())?;
-        let predicate = self.conjunction(&request.conjuncts)?;
+        let predicate = predicate_of(&request.conjuncts)?;
+        let partition = self.partition_asked(&projection, predicate.as_ref())?;
+        let rows = row_schema(self.schema()?, partition.as_ref())?;
+        let schema = result_schema(&rows, &projection, request.search.as_ref())?;
+        for column in predicate.iter().flat_map(Predicate::columns) {
+            output_field(&rows, column)?;
+        }
         let schema_json = self.schema()?.to_json();
         if let Some(search) = &request.search {
             self.check_search(search)?;
+            if asks_for(reserved::DELETED, &projection, predicate.as_ref()) {
+                return Err(Error::unsupported("the column _deleted in a search"));
+            }
         }
         let planned = plan_files(self, request, predicate.as_ref()).await?;
         let overlay = planned.overlay.clone();
@@ -51,6 +61,8 @@ impl Table {
             roots: vec![self.overlay().root().to_string()],
             snapshot_id,
             schema: schema_json,
+            name_mapping: self.name_mapping().map(str::to_owned),
+            partition: partition.map(|fields| fields.to_json()),
             projection,
             predicate: predicate.clone(),
             search: None,
@@ -95,19 +107,17 @@ impl Table {
         })
     }
 
-    fn conjunction(&self, conjuncts: &[Predicate]) -> Result<Option<Predicate>> {
-        let predicate = match conjuncts {
-            [] => return Ok(None),
-            [one] => one.clone(),
-            many => Predicate::And(many.to_vec()),
-        };
-        for column in predicate.columns() {
-            output_field(self.arrow_schema(), column)?;
-            if column == SEQUENCE {
-                return Err(Error::unsupported("a filter on _seq"));
-            }
+    /// The members of the column `_partition`, if it is asked for.
+    fn partition_asked(
+        &self,
+        projection: &[i32],
+        predicate: Option<&Predicate>,
+    ) -> Result<Option<Schema>> {
+        if !asks_for(reserved::PARTITION, projection, predicate) {
+            return Ok(None);
         }
-        Ok(Some(predicate))
+        let members = partition_fields(self.document().specs(), self.schema()?)?;
+        Schema::new(0, members).map(Some)
     }
 
     fn check_search(&self, search: &SearchRequest) -> Result<()> {
@@ -292,7 +302,7 @@ impl Table {
         layout: &RowLayout,
         files: &[Option<&LiveFile>],
     ) -> Result<RoaringBitmap> {
-        let context = self.read_context();
+        let context = self.read_context()?;
         let mut live = RoaringBitmap::new();
         for (place, file) in files.iter().enumerate() {
             let Some(file) = file else { continue };
@@ -308,7 +318,7 @@ impl Table {
         column: i32,
         file: &LiveFile,
     ) -> Result<TextStatistics> {
-        let context = self.read_context();
+        let context = self.read_context()?;
         let mut collector = StatisticsCollector::new(*analyzer, terms);
         let read = FileRead {
             task: Arc::new(file.task.clone()),
@@ -329,6 +339,23 @@ impl Table {
         }
         Ok(collector.finish())
     }
+}
+
+/// Whether a column is put out or filtered by.
+fn asks_for(id: i32, projection: &[i32], predicate: Option<&Predicate>) -> bool {
+    projection.contains(&id) || predicate.is_some_and(|p| p.columns().contains(&id))
+}
+
+fn predicate_of(conjuncts: &[Predicate]) -> Result<Option<Predicate>> {
+    let predicate = match conjuncts {
+        [] => return Ok(None),
+        [one] => one.clone(),
+        many => Predicate::And(many.to_vec()),
+    };
+    if predicate.columns().contains(&SEQUENCE) {
+        return Err(Error::unsupported("a filter on _seq"));
+    }
+    Ok(Some(predicate))
 }
 
 /// The index that may answer the search; None: scan.

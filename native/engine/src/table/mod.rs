@@ -37,12 +37,12 @@ pub use writer::{CommitMessage, TableWriter};
 
 pub(crate) use overlay::{OverlayStore, OverlayView, open_segment};
 pub(crate) use plan::{LiveFile, PlannedFiles, group, live_files, plan_files};
-pub(crate) use read::{FileRead, ReadContext, output_field, output_schema, read_all};
+pub(crate) use read::{FileRead, ReadContext, output_field, output_schema, read_all, row_schema};
 pub(crate) use split::{check_build, decode, encode};
 
 use crate::catalog::{TableHead, TableRef};
 use crate::error::{Error, Result};
-use crate::iceberg::document::Document;
+use crate::iceberg::document::{Document, NAME_MAPPING};
 use crate::iceberg::features;
 use crate::iceberg::manifest::{Entry, ManifestFile, read_manifest, read_manifest_list};
 use crate::iceberg::schema::Schema;
@@ -244,13 +244,19 @@ impl Table {
     }
 
     /// What reads of this table share.
-    pub(crate) fn read_context(&self) -> ReadContext {
-        ReadContext {
-            environment: self.environment.clone(),
-            files: self.files.clone(),
-            table_schema: Arc::clone(&self.arrow_schema),
-            deletes: Arc::default(),
-        }
+    pub(crate) fn read_context(&self) -> Result<ReadContext> {
+        ReadContext::new(
+            &self.environment,
+            self.files.clone(),
+            self.schema()?.clone(),
+            None,
+            self.name_mapping(),
+        )
+    }
+
+    /// The ids of columns in files that hold none, as the table's property gives them.
+    pub(crate) fn name_mapping(&self) -> Option<&str> {
+        self.properties().get(NAME_MAPPING).map(String::as_str)
     }
 }
 

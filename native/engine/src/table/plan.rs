@@ -113,6 +113,9 @@ fn live_file(table: &Table, entry: &Entry, deletes: Vec<DeleteRef>) -> Result<Li
             .absent_values(spec, table.schema()?)?
             .into_iter()
             .collect(),
+        spec_id: file.spec_id,
+        partition: file.partition.clone(),
+        first_row_id: file.first_row_id,
         place: None,
     };
     let identity = FileIdentity {

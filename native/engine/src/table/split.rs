@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::request::SearchRequest;
 use crate::error::{Error, Result};
-use crate::iceberg::manifest::FileFormat;
+use crate::iceberg::manifest::{FileFormat, PartitionValue};
 use crate::iceberg::predicate::Predicate;
 use crate::iceberg::value::Value;
 use crate::index::{IndexDefinition, TextStatistics};
@@ -30,6 +30,10 @@ pub struct SplitScope {
     pub snapshot_id: i64,
     /// The table's schema as Iceberg JSON.
     pub schema: serde_json::Value,
+    /// The table property that gives ids to the columns of files without any.
+    pub name_mapping: Option<String>,
+    /// The members of the column `_partition` as an Iceberg schema; None where it is not asked for.
+    pub partition: Option<serde_json::Value>,
     /// Output columns by field id, reserved ids included.
     pub projection: Vec<i32>,
     /// Selects rows exactly.
@@ -116,8 +120,14 @@ pub struct FileTask {
     pub rows: Option<RowSet>,
     /// Position delete files.
     pub deletes: Vec<DeleteRef>,
-    /// What columns hold that the file may lack, by field id: partition values and initial defaults; None is NULL.
+    /// What columns hold that the file may lack, by field id: the values of identity partition fields; None is NULL.
     pub absent_values: Vec<(i32, Option<Value>)>,
+    /// Its partition spec.
+    pub spec_id: i32,
+    /// Its partition by partition field id; None is NULL.
+    pub partition: Vec<(i32, Option<PartitionValue>)>,
+    /// The row id of its first row, inherited already; None: its rows have no ids.
+    pub first_row_id: Option<i64>,
     /// The segment that covers the file for the split's search.
     pub place: Option<SegmentPlace>,
 }

@@ -79,20 +79,11 @@ fn unsupported_content_is_refused_by_file_and_feature() {
 }
 
 #[test]
-fn encryption_and_nested_defaults_are_refused() {
+fn encryption_is_refused() {
     let encrypted = document(|json| json["encryption-keys"] = json!([{"key-id": "k"}]));
     assert_eq!(
         check_readable(&encrypted, &[]).unwrap_err().kind(),
         ErrorKind::Unsupported
     );
     check_readable(&document(|json| json["encryption-keys"] = json!([])), &[]).unwrap();
-    let defaulted = document(|json| {
-        let fields =
-            json!([{"id": 2, "name": "x", "required": false, "type": "int", "initial-default": 3}]);
-        json["schemas"][0]["fields"][0]["type"] = json!({"type": "struct", "fields": fields});
-    });
-    let error = check_readable(&defaulted, &[]).unwrap_err();
-    assert!(error.to_string().contains("'c'"), "{error}");
-    let simple = document(|json| json["schemas"][0]["fields"][0]["initial-default"] = json!(3));
-    check_readable(&simple, &[]).unwrap();
 }

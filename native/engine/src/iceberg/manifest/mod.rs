@@ -322,19 +322,14 @@ impl DataFile {
         self.content == DataContent::PositionDeletes && self.format == FileFormat::Puffin
     }
 
-    /// What the columns hold that the file itself lacks, by field id: the value of an identity partition, else the
-    /// initial default; None is NULL. Errors: Corrupt for a partition value that is none of its column's type.
+    /// What columns hold that the file itself may lack, by field id: the values of its identity partition fields;
+    /// None is NULL. Errors: Corrupt for a partition value that is none of its column's type.
     pub fn absent_values(
         &self,
         spec: &PartitionSpec,
         schema: &Schema,
     ) -> Result<BTreeMap<i32, Option<Value>>> {
         let mut values = BTreeMap::new();
-        for field in &schema.fields {
-            if let Some(default) = field.initial_value()? {
-                values.insert(field.id, Some(default));
-            }
-        }
         for (field_id, stored) in &self.partition {
             let partition = spec
                 .fields

@@ -124,11 +124,7 @@ fn false_as_null(array: &BooleanArray) -> BooleanArray {
 
 /// The column with this field id; metadata columns are also found by name.
 fn find(batch: &RecordBatch, id: i32) -> Result<&ArrayRef> {
-    let name = match id {
-        reserved::FILE => Some("_file"),
-        reserved::POS => Some("_pos"),
-        _ => None,
-    };
+    let name = reserved::name(id);
     let schema = batch.schema_ref();
     let by_id = schema.fields().iter().position(|f| field_id(f) == Some(id));
     let index = by_id.or_else(|| {

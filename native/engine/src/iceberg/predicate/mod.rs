@@ -14,12 +14,39 @@ use super::value::Value;
 
 pub use evaluate::evaluate;
 
-/// Ids of the metadata columns that predicates and projections may name (Iceberg spec, reserved field ids).
+/// The metadata columns that predicates and projections may name (Iceberg spec, reserved field ids).
 pub mod reserved {
     /// `_file`: the path of the data file.
     pub const FILE: i32 = 2_147_483_646;
     /// `_pos`: the physical row position in the data file.
     pub const POS: i32 = 2_147_483_645;
+    /// `_deleted`: whether a delete takes the row away. Rows that are, come only where it is asked for.
+    pub const DELETED: i32 = 2_147_483_644;
+    /// `_spec_id`: the partition spec of the data file.
+    pub const SPEC_ID: i32 = 2_147_483_643;
+    /// `_partition`: the partition of the data file, with the fields of all specs.
+    pub const PARTITION: i32 = 2_147_483_642;
+    /// `_row_id`: the row's id for ever; NULL where the file has none (V3).
+    pub const ROW_ID: i32 = 2_147_483_540;
+    /// `_last_updated_sequence_number`: the sequence number of the row's last change; NULL where `_row_id` is.
+    pub const LAST_UPDATED: i32 = 2_147_483_539;
+
+    /// The columns by name.
+    pub const NAMES: [(&str, i32); 7] = [
+        ("_file", FILE),
+        ("_pos", POS),
+        ("_deleted", DELETED),
+        ("_spec_id", SPEC_ID),
+        ("_partition", PARTITION),
+        ("_row_id", ROW_ID),
+        ("_last_updated_sequence_number", LAST_UPDATED),
+    ];
+
+    /// The name of a metadata column.
+    pub fn name(id: i32) -> Option<&'static str> {
+        let known = NAMES.iter().find(|(_, known)| *known == id);
+        known.map(|(name, _)| *name)
+    }
 }
 
 /// A comparison operator.

@@ -3,6 +3,7 @@
 //! Columns are looked up by field id; names matter only to people.
 
 mod arrow;
+mod default;
 mod json;
 #[cfg(test)]
 mod tests;

@@ -5,26 +5,29 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
+    Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions,
 };
 use arrow::compute::{and, filter_record_batch};
-use arrow::datatypes::{FieldRef, Schema as ArrowSchema, SchemaRef};
+use arrow::datatypes::{FieldRef, Int64Type, Schema as ArrowSchema, SchemaRef};
 use parquet::arrow::arrow_reader::{ArrowPredicateFn, RowFilter};
+use roaring::RoaringBitmap;
 
+use super::absent::Absent;
+use super::metadata::{self, BatchRows};
 use super::project::{adapt, relabel};
-use super::{FileRead, ReadContext, SEQUENCE, output_field, output_schema};
+use super::{FileRead, ReadContext, output_field, output_schema};
 use crate::error::{Error, Result};
 use crate::iceberg::predicate::{Predicate, evaluate, reserved};
-use crate::iceberg::schema::field_id;
-use crate::iceberg::value::{Value, to_array};
+use crate::iceberg::schema::{Schema, field_id};
 use crate::table::deletes::EqualityDeletes;
 use crate::table::file::{OpenFile, POSITIONS};
-use crate::table::split::FileTask;
 
 /// What decides about rows beside the predicate.
 #[derive(Default)]
 pub(super) struct Hidden {
     pub(super) equality: Option<Arc<EqualityDeletes>>,
+    /// Dead rows that are decoded all the same, since `_deleted` is asked for.
+    pub(super) deleted: Option<Arc<RoaringBitmap>>,
 }
 
 /// How the columns of a decoded batch become output columns.
@@ -37,25 +40,34 @@ pub(super) struct Layout {
     early: Option<Arc<Predicate>>,
     /// With the places of their columns.
     equality: Option<(Arc<EqualityDeletes>, Vec<usize>)>,
+    deleted: Option<Arc<RoaringBitmap>>,
     table_schema: SchemaRef,
     /// Places of the top-level columns of the file to decode.
     roots: BTreeSet<usize>,
-    task: Arc<FileTask>,
+    found: Found,
 }
 
+/// What is known of the file's columns.
 #[derive(Clone)]
-enum Source {
-    /// Place among the file's top-level columns, the file's field, the field wanted.
-    File(usize, FieldRef, FieldRef),
-    /// The value of every row, and the field wanted.
-    Missing(Option<Value>, FieldRef),
-    Path,
-    Position,
-    Sequence,
+struct Found {
+    /// With field ids, its own or those that stand for them.
+    file: SchemaRef,
+    absent: Absent,
+    partition: Option<Arc<Schema>>,
 }
 
-fn is_reserved(id: i32) -> bool {
-    matches!(id, reserved::FILE | reserved::POS | SEQUENCE)
+/// Where a column comes from, and the field wanted.
+struct Source {
+    field: FieldRef,
+    from: Origin,
+}
+
+enum Origin {
+    /// Place among the file's top-level columns.
+    File(usize),
+    Absent,
+    /// A metadata column by its id; and where the file stores it.
+    Metadata(i32, Option<usize>),
 }
 
 impl Layout {
@@ -65,23 +77,26 @@ impl Layout {
         file: &OpenFile,
         hidden: Hidden,
     ) -> Result<Layout> {
-        check_field_ids(file.schema())?;
-        let task = &read.task;
-        let (early, late) = stages(read, file);
-        let mut fields = Vec::new();
-        for id in read.columns.iter() {
-            fields.push(output_field(&context.table_schema, *id)?);
-        }
+        let (schema, derived_ids) = context.identified(file);
+        let found = Found {
+            file: schema,
+            absent: Absent {
+                schema: Arc::clone(&context.schema),
+                task: Arc::clone(&read.task),
+                derived_ids,
+            },
+            partition: context.partition.clone(),
+        };
+        let (early, late) = found.stages(read, file);
         let mut ids = read.columns.to_vec();
         for id in late.iter().flat_map(|p| p.columns()) {
             if !ids.contains(&id) {
                 ids.push(id);
-                fields.push(output_field(&context.table_schema, id)?);
             }
         }
         let mut columns = Vec::with_capacity(ids.len());
-        for (id, field) in ids.iter().zip(&fields) {
-            columns.push(source(*id, field, file.schema(), task));
+        for id in ids {
+            columns.push(found.source(id, output_field(&context.table_schema, id)?));
         }
         let mut equality = None;
         if let Some(deletes) = hidden.equality {
@@ -90,11 +105,11 @@ impl Layout {
                 let id = field_id(field)
                     .ok_or_else(|| Error::internal("an equality delete column without id"))?;
                 places.push(columns.len());
-                columns.push(source(id, field, file.schema(), task));
-                fields.push(Arc::clone(field));
+                columns.push(found.source(id, Arc::clone(field)));
             }
             equality = Some((deletes, places));
         }
+        let fields: Vec<FieldRef> = columns.iter().map(|c| Arc::clone(&c.field)).collect();
         Ok(Layout {
             output: output_schema(&context.table_schema, &read.columns)?,
             roots: columns.iter().filter_map(Source::root).collect(),
@@ -103,8 +118,9 @@ impl Layout {
             late,
             early,
             equality,
+            deleted: hidden.deleted,
             table_schema: Arc::clone(&context.table_schema),
-            task: Arc::clone(task),
+            found,
         })
     }
 
@@ -114,7 +130,11 @@ impl Layout {
     }
 
     pub(super) fn wants_positions(&self) -> bool {
-        self.columns.iter().any(|c| matches!(c, Source::Position))
+        let needs = |source: &Source| match source.from {
+            Origin::Metadata(id, _) => metadata::needs_positions(id),
+            _ => false,
+        };
+        self.columns.iter().any(needs)
     }
 
     /// The predicate as a filter that the decoder applies before it reads the other columns.
@@ -122,20 +142,20 @@ impl Layout {
         let (Some(predicate), OpenFile::Parquet(parquet)) = (self.early.clone(), file) else {
             return Ok(None);
         };
-        let (mut sources, mut fields) = (Vec::new(), Vec::new());
+        let mut sources = Vec::new();
         for id in predicate.columns() {
             let field = output_field(&self.table_schema, id)?;
-            sources.push(source(id, &field, file.schema(), &self.task));
-            fields.push(field);
+            sources.push(self.found.source(id, field));
         }
         let roots: BTreeSet<usize> = sources.iter().filter_map(Source::root).collect();
+        let fields: Vec<FieldRef> = sources.iter().map(|s| Arc::clone(&s.field)).collect();
         let schema = Arc::new(ArrowSchema::new(fields));
         let mask = parquet.mask(roots.iter().copied());
-        let task = Arc::clone(&self.task);
+        let found = self.found.clone();
         let function = ArrowPredicateFn::new(mask, move |batch: RecordBatch| {
             let columns = sources
                 .iter()
-                .map(|source| column(source, &batch, &roots, &task))
+                .map(|source| found.stored(source, &batch, &roots))
                 .collect::<Result<Vec<_>>>()?;
             let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
             let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)?;
@@ -146,10 +166,24 @@ impl Layout {
 
     /// The output batch of a decoded batch.
     pub(super) fn finish(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let positions = positions(batch);
+        let live = self.live(batch)?;
+        let deleted = match (&self.deleted, positions) {
+            (Some(dead), Some(positions)) => {
+                Some(metadata::deleted(positions, dead, live.as_ref()))
+            }
+            _ => None,
+        };
+        let rows = BatchRows {
+            task: &self.found.absent.task,
+            rows: batch.num_rows(),
+            positions,
+            deleted: deleted.as_ref(),
+        };
         let columns = self
             .columns
             .iter()
-            .map(|source| column(source, batch, &self.roots, &self.task))
+            .map(|source| self.column(source, batch, &rows))
             .collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let full = RecordBatch::try_new_with_options(Arc::clone(&self.full), columns, &options)?;
@@ -159,7 +193,7 @@ impl Layout {
             full.columns().iter().take(width).cloned().collect(),
             &options,
         )?;
-        let keep: BooleanArray = match (&self.late, self.live(&full)?) {
+        let keep: BooleanArray = match (&self.late, live.filter(|_| deleted.is_none())) {
             (None, None) => return Ok(head),
             (Some(predicate), None) => evaluate(predicate, &full)?,
             (None, Some(live)) => live,
@@ -172,124 +206,140 @@ impl Layout {
     }
 
     /// Which rows no equality delete takes away; None: all.
-    fn live(&self, full: &RecordBatch) -> Result<Option<BooleanArray>> {
+    fn live(&self, batch: &RecordBatch) -> Result<Option<BooleanArray>> {
         let Some((deletes, places)) = &self.equality else {
             return Ok(None);
         };
-        let columns: Vec<ArrayRef> = places
-            .iter()
-            .filter_map(|place| full.columns().get(*place).cloned())
-            .collect();
+        let mut columns = Vec::with_capacity(places.len());
+        for source in places.iter().filter_map(|place| self.columns.get(*place)) {
+            columns.push(self.found.stored(source, batch, &self.roots)?);
+        }
         deletes.live(&columns).map(Some)
     }
-}
 
-/// The predicate before or after the other columns are decoded: before where the file holds all that it names and
-/// something else remains to be spared.
-fn stages(read: &FileRead, file: &OpenFile) -> (Option<Arc<Predicate>>, Option<Arc<Predicate>>) {
-    let Some(predicate) = &read.predicate else {
-        return (None, None);
-    };
-    let used = predicate.columns();
-    let covered = read
-        .columns
-        .iter()
-        .all(|id| is_reserved(*id) || used.contains(id));
-    let in_file = |id: &i32| {
-        let mut fields = file.schema().fields().iter();
-        fields.any(|field| field_id(field) == Some(*id))
-    };
-    let early = file.filters_early() && !covered && !used.is_empty() && used.iter().all(in_file);
-    if early {
-        (Some(Arc::clone(predicate)), None)
-    } else {
-        (None, Some(Arc::clone(predicate)))
+    fn column(
+        &self,
+        source: &Source,
+        batch: &RecordBatch,
+        rows: &BatchRows<'_>,
+    ) -> Result<ArrayRef> {
+        let Origin::Metadata(id, root) = source.from else {
+            return self.found.stored(source, batch, &self.roots);
+        };
+        let stored = match root {
+            None => None,
+            Some(root) => Some(
+                self.found
+                    .decoded(root, &source.field, batch, &self.roots)?,
+            ),
+        };
+        let partition = self.found.partition.as_deref();
+        rows.column(id, &source.field, partition, stored.as_ref())
     }
-}
-
-fn check_field_ids(schema: &ArrowSchema) -> Result<()> {
-    if schema.fields().is_empty() || schema.fields().iter().any(|f| field_id(f).is_some()) {
-        return Ok(());
-    }
-    Err(Error::unsupported(
-        "the data file has no field ids and name mapping is not supported",
-    ))
 }
 
 impl Source {
     fn root(&self) -> Option<usize> {
-        match self {
-            Source::File(root, ..) => Some(*root),
+        match self.from {
+            Origin::File(root) | Origin::Metadata(_, Some(root)) => Some(root),
             _ => None,
         }
     }
 }
 
-fn source(id: i32, field: &FieldRef, file: &ArrowSchema, task: &FileTask) -> Source {
-    let has_id = |(_, f): &(usize, &FieldRef)| field_id(f) == Some(id);
-    match id {
-        reserved::FILE => Source::Path,
-        reserved::POS => Source::Position,
-        SEQUENCE => Source::Sequence,
-        _ => match file.fields().iter().enumerate().find(has_id) {
-            Some((root, found)) => Source::File(root, Arc::clone(found), Arc::clone(field)),
-            None => {
-                let known = task.absent_values.iter().find(|(column, _)| *column == id);
-                Source::Missing(
-                    known.and_then(|(_, value)| value.clone()),
-                    Arc::clone(field),
-                )
-            }
-        },
+impl Found {
+    /// The predicate before or after the other columns are decoded: before where the file holds all that it names
+    /// and something else remains to be spared.
+    fn stages(
+        &self,
+        read: &FileRead,
+        file: &OpenFile,
+    ) -> (Option<Arc<Predicate>>, Option<Arc<Predicate>>) {
+        let Some(predicate) = &read.predicate else {
+            return (None, None);
+        };
+        let used = predicate.columns();
+        let covered = read
+            .columns
+            .iter()
+            .all(|id| metadata::is_metadata(*id) || used.contains(id));
+        let in_file = |id: &i32| {
+            !metadata::is_metadata(*id) && !self.absent.overrides(*id) && self.root(*id).is_some()
+        };
+        let early =
+            file.filters_early() && !covered && !used.is_empty() && used.iter().all(in_file);
+        if early {
+            (Some(Arc::clone(predicate)), None)
+        } else {
+            (None, Some(Arc::clone(predicate)))
+        }
     }
-}
 
-/// One column. `roots` are the file's columns in the batch, in its order.
-fn column(
-    source: &Source,
-    batch: &RecordBatch,
-    roots: &BTreeSet<usize>,
-    task: &FileTask,
-) -> Result<ArrayRef> {
-    let rows = batch.num_rows();
-    Ok(match source {
-        Source::File(root, from, to) => {
-            let array = batch
-                .columns()
-                .get(roots.range(..root).count())
-                .ok_or_else(|| {
-                    Error::internal(format!("column {} was not decoded", from.name()))
-                })?;
-            let adapted = adapt(array, from, to, to.name())?;
-            if adapted.null_count() > 0 && !to.is_nullable() {
-                return Err(Error::corrupt(format!(
-                    "required column {} holds NULL",
-                    to.name()
-                )));
+    /// The place of the file's top-level column with this id.
+    fn root(&self, id: i32) -> Option<usize> {
+        let mut fields = self.file.fields().iter();
+        fields.position(|field| field_id(field) == Some(id))
+    }
+
+    fn source(&self, id: i32, field: FieldRef) -> Source {
+        let root = self.root(id);
+        let from = if metadata::is_metadata(id) {
+            Origin::Metadata(id, root.filter(|_| metadata::is_lineage(id)))
+        } else {
+            match root {
+                Some(root) if !self.absent.overrides(id) => Origin::File(root),
+                _ => Origin::Absent,
             }
-            relabel(&adapted, to.data_type())?
+        };
+        Source { field, from }
+    }
+
+    /// A column that is no metadata. `roots` are the file's columns in the batch, in its order.
+    fn stored(
+        &self,
+        source: &Source,
+        batch: &RecordBatch,
+        roots: &BTreeSet<usize>,
+    ) -> Result<ArrayRef> {
+        match source.from {
+            Origin::File(root) => self.decoded(root, &source.field, batch, roots),
+            Origin::Absent => self.absent.array(&source.field, batch.num_rows(), None),
+            Origin::Metadata(id, _) => {
+                let name = reserved::name(id).unwrap_or("_seq");
+                Err(Error::internal(format!("{name} before rows are decoded")))
+            }
         }
-        Source::Missing(value, field) if value.is_some() || field.is_nullable() => {
-            to_array(value.as_ref(), field.data_type(), rows)?
-        }
-        Source::Missing(_, field) => {
+    }
+
+    fn decoded(
+        &self,
+        root: usize,
+        to: &FieldRef,
+        batch: &RecordBatch,
+        roots: &BTreeSet<usize>,
+    ) -> Result<ArrayRef> {
+        let array = batch.columns().get(roots.range(..root).count());
+        let from = self.file.fields().get(root);
+        let (Some(array), Some(from)) = (array, from) else {
+            let name = to.name();
+            return Err(Error::internal(format!("column {name} was not decoded")));
+        };
+        let adapted = adapt(array, from, to, to.name(), &self.absent)?;
+        if adapted.null_count() > 0 && !to.is_nullable() {
             return Err(Error::corrupt(format!(
-                "required column {} is not in the data file",
-                field.name()
+                "required column {} holds NULL",
+                to.name()
             )));
         }
-        Source::Path => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(
-            &task.path, rows,
-        ))),
-        Source::Sequence => Arc::new(Int64Array::from_value(task.data_sequence_number, rows)),
-        Source::Position => positions(batch)?,
-    })
+        relabel(&adapted, to.data_type())
+    }
 }
 
-fn positions(batch: &RecordBatch) -> Result<ArrayRef> {
-    let (fields, columns) = (batch.schema_ref().fields(), batch.columns());
-    match (fields.last(), columns.last()) {
-        (Some(field), Some(column)) if field.name() == POSITIONS => Ok(Arc::clone(column)),
-        _ => Err(Error::internal("positions were not decoded")),
-    }
+/// The physical positions of a decoded batch, its last column.
+fn positions(batch: &RecordBatch) -> Option<&Int64Array> {
+    let field = batch.schema_ref().fields().last()?;
+    let column = batch.columns().last()?;
+    (field.name() == POSITIONS)
+        .then(|| column.as_primitive_opt::<Int64Type>())
+        .flatten()
 }

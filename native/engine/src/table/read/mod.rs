@@ -1,15 +1,18 @@
 //! Reads one data file of a split: selected physical rows, minus deletes, projected by field id, filtered
 //! exactly by the predicate. Positions are physical whatever was pruned.
 
+mod absent;
 mod layout;
+mod metadata;
 mod project;
+mod promote;
 
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::{DataType, Field, FieldRef, Int64Type, Schema as ArrowSchema, SchemaRef};
+use arrow::datatypes::{FieldRef, Int64Type, Schema as ArrowSchema, SchemaRef};
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use roaring::RoaringBitmap;
 
@@ -18,8 +21,9 @@ use super::environment::Environment;
 use super::file::{Decode, OpenFile};
 use super::split::FileTask;
 use crate::error::{Error, Result};
+use crate::iceberg::mapping::{NameMapping, has_ids, ids_by_place};
 use crate::iceberg::predicate::{Predicate, reserved};
-use crate::iceberg::schema::field_id;
+use crate::iceberg::schema::{Schema, field_id};
 use crate::storage::Confined;
 use layout::{Hidden, Layout};
 
@@ -39,9 +43,13 @@ pub type Batches = Pin<Box<dyn Stream<Item = Result<RecordBatch>> + Send>>;
 pub(crate) struct ReadContext {
     pub(crate) environment: Environment,
     pub(crate) files: Confined,
-    /// All columns of the table's schema.
+    /// The table's columns, and `_partition` where it is asked for.
     pub(crate) table_schema: SchemaRef,
     pub(crate) deletes: Arc<DeletedRows>,
+    schema: Arc<Schema>,
+    /// The members of `_partition`, where it is asked for.
+    partition: Option<Arc<Schema>>,
+    name_mapping: Option<Arc<NameMapping>>,
 }
 
 /// What to read of one file.
@@ -59,20 +67,13 @@ pub(crate) struct FileRead {
 
 /// The Arrow field of an output column. Errors: InvalidInput for an unknown id.
 pub(crate) fn output_field(table_schema: &ArrowSchema, id: i32) -> Result<FieldRef> {
-    let reserved = |name: &str, data_type| Ok(Arc::new(Field::new(name, data_type, false)));
-    match id {
-        reserved::FILE => reserved("_file", DataType::Utf8),
-        reserved::POS => reserved("_pos", DataType::Int64),
-        SEQUENCE => reserved("_seq", DataType::Int64),
-        _ => table_schema
-            .fields()
-            .iter()
-            .find(|f| field_id(f) == Some(id))
-            .cloned()
-            .ok_or_else(|| {
-                Error::invalid_input(format!("the table has no column with field id {id}"))
-            }),
-    }
+    let mut fields = table_schema.fields().iter();
+    metadata::field(id)
+        .or_else(|| fields.find(|f| field_id(f) == Some(id)).cloned())
+        .ok_or_else(|| match id {
+            reserved::PARTITION => Error::invalid_input("the column _partition was not planned"),
+            _ => Error::invalid_input(format!("the table has no column with field id {id}")),
+        })
 }
 
 /// The output schema of a projection.
@@ -84,7 +85,45 @@ pub(crate) fn output_schema(table_schema: &ArrowSchema, columns: &[i32]) -> Resu
     Ok(Arc::new(ArrowSchema::new(fields)))
 }
 
+/// The table's columns, and the column `_partition` with the members given.
+pub(crate) fn row_schema(schema: &Schema, partition: Option<&Schema>) -> Result<SchemaRef> {
+    let mut columns: Vec<FieldRef> = schema.to_arrow()?.fields().iter().cloned().collect();
+    if let Some(partition) = partition {
+        columns.push(metadata::partition_field(partition)?);
+    }
+    Ok(Arc::new(ArrowSchema::new(columns)))
+}
+
+impl FileRead {
+    /// Whether a column is put out or filtered by.
+    fn asks_for(&self, id: i32) -> bool {
+        let filtered = |p: &Arc<Predicate>| p.columns().contains(&id);
+        self.columns.contains(&id) || self.predicate.as_ref().is_some_and(filtered)
+    }
+}
+
 impl ReadContext {
+    /// A context for tables of this schema. Errors: Corrupt for a damaged name mapping.
+    pub(crate) fn new(
+        environment: &Environment,
+        files: Confined,
+        schema: Schema,
+        partition: Option<&Schema>,
+        name_mapping: Option<&str>,
+    ) -> Result<ReadContext> {
+        Ok(ReadContext {
+            environment: environment.clone(),
+            files,
+            table_schema: row_schema(&schema, partition)?,
+            deletes: Arc::default(),
+            schema: Arc::new(schema),
+            partition: partition.cloned().map(Arc::new),
+            name_mapping: name_mapping
+                .map(|text| NameMapping::parse(text).map(Arc::new))
+                .transpose()?,
+        })
+    }
+
     /// Reads a file as a stream of batches of `output_schema(columns)`. Errors name the file.
     pub(crate) async fn read(&self, read: FileRead) -> Result<Batches> {
         let path = read.task.path.clone();
@@ -128,6 +167,20 @@ impl ReadContext {
         Ok(live)
     }
 
+    /// A file's columns with the field ids that they have, or that stand for them where the file has none; and
+    /// whether it has none.
+    fn identified(&self, file: &OpenFile) -> (SchemaRef, bool) {
+        let found = file.schema();
+        if has_ids(found.fields()) {
+            return (Arc::clone(found), false);
+        }
+        let identified = match (&self.name_mapping, file) {
+            (Some(mapping), _) => mapping.apply(found),
+            (None, OpenFile::Parquet(_)) => ids_by_place(found, &self.schema),
+        };
+        (Arc::new(identified), true)
+    }
+
     async fn open(&self, read: FileRead) -> Result<Batches> {
         let location = self.files.resolve(&read.task.path)?;
         let store = self.files.reader();
@@ -149,6 +202,9 @@ impl ReadContext {
             hidden.equality = self.deletes.equality(self, &task).await?;
         }
         let span = file.span(task.row_groups)?;
+        if read.asks_for(reserved::DELETED) {
+            hidden.deleted = Some(std::mem::take(&mut dead));
+        }
         let Some(rows) = select(&read, &dead, span)? else {
             return Ok(Box::pin(futures::stream::empty()));
         };

@@ -1,45 +1,64 @@
 //! Fits what a data file holds to what the table's schema says, by field id at every depth: renamed,
-//! reordered, dropped, added and widened columns. Pure functions on Arrow arrays.
+//! reordered, dropped, added and widened columns. Pure functions on Arrow arrays; the ids are those of the
+//! fields given, whatever the arrays carry.
 
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, ListArray, MapArray, StructArray, make_array, new_null_array};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 
+use super::absent::Absent;
+use super::promote::promote;
 use crate::error::{Error, Result};
 use crate::iceberg::schema::field_id;
 
-/// The array as the target field wants it. Errors: Unsupported where a file's type cannot become the table's type.
-pub(crate) fn adapt(array: &ArrayRef, from: &Field, to: &Field, path: &str) -> Result<ArrayRef> {
+/// The array as the target field wants it. Errors: Unsupported where a file's type cannot become the table's type,
+/// Corrupt for a value that is none of it.
+pub(super) fn adapt(
+    array: &ArrayRef,
+    from: &Field,
+    to: &Field,
+    path: &str,
+    absent: &Absent,
+) -> Result<ArrayRef> {
     if from.data_type() == to.data_type() && same_ids(from, to) {
         return Ok(Arc::clone(array));
     }
     match (from.data_type(), to.data_type()) {
-        (DataType::Struct(_), DataType::Struct(fields)) => {
-            adapt_struct(downcast::<StructArray>(array, to)?, fields, path)
+        // Nothing that a file holds is a value of type unknown, and only NULL is read from one.
+        (_, DataType::Null) | (DataType::Null, _) => {
+            Ok(new_null_array(to.data_type(), array.len()))
         }
+        (DataType::Struct(members), DataType::Struct(fields)) => adapt_struct(
+            downcast::<StructArray>(array, to)?,
+            members,
+            fields,
+            path,
+            absent,
+        ),
         (DataType::List(item), DataType::List(target)) => {
             let list = downcast::<ListArray>(array, to)?;
-            let values = adapt(list.values(), item, target, path)?;
-            Ok(Arc::new(ListArray::try_new(
+            let values = adapt(list.values(), item, target, path, absent)?;
+            let values = relabel(&values, target.data_type())?;
+            let list = ListArray::try_new(
                 Arc::clone(target),
                 list.offsets().clone(),
                 values,
                 list.nulls().cloned(),
-            )?))
+            );
+            Ok(Arc::new(list.map_err(|error| unfit(path, &error))?))
         }
-        (DataType::Map(entries, _), DataType::Map(target, sorted)) => adapt_map(
-            downcast::<MapArray>(array, to)?,
-            entries,
-            target,
-            *sorted,
-            path,
-        ),
-        (source, target) if widens(source, target) => Ok(arrow::compute::cast(array, target)?),
-        (source, target) => Err(Error::unsupported(format!(
-            "column {path} of type {target} is stored as {source}"
-        ))),
+        (DataType::Map(entries, _), DataType::Map(target, sorted)) => {
+            let map = downcast::<MapArray>(array, to)?;
+            adapt_map(map, entries, target, *sorted, path, absent)
+        }
+        _ => promote(array, to.data_type(), path),
     }
+}
+
+/// Values that the table's schema forbids.
+fn unfit(path: &str, error: &arrow::error::ArrowError) -> Error {
+    Error::corrupt(format!("column {path}: {error}"))
 }
 
 fn downcast<'a, T: Array + 'static>(array: &'a ArrayRef, field: &Field) -> Result<&'a T> {
@@ -51,25 +70,37 @@ fn downcast<'a, T: Array + 'static>(array: &'a ArrayRef, field: &Field) -> Resul
     })
 }
 
-fn adapt_struct(array: &StructArray, fields: &Fields, path: &str) -> Result<ArrayRef> {
+fn adapt_struct(
+    array: &StructArray,
+    members: &Fields,
+    fields: &Fields,
+    path: &str,
+    absent: &Absent,
+) -> Result<ArrayRef> {
     let mut columns = Vec::with_capacity(fields.len());
     for field in fields {
-        let found = array
-            .fields()
+        let id = field_id(field);
+        let found = members
             .iter()
             .zip(array.columns())
-            .find(|(f, _)| field_id(f).is_some() && field_id(f) == field_id(field));
+            .find(|(member, _)| id.is_some() && field_id(member) == id)
+            .filter(|_| !id.is_some_and(|id| absent.overrides(id)));
         columns.push(match found {
-            Some((f, column)) => adapt(column, f, field, &format!("{path}.{}", field.name()))?,
-            None => new_null_array(field.data_type(), array.len()),
+            Some((member, column)) => {
+                let path = format!("{path}.{}", field.name());
+                adapt(column, member, field, &path, absent)?
+            }
+            None => absent.array(field, array.len(), array.nulls())?,
         });
     }
-    Ok(Arc::new(StructArray::try_new_with_length(
+    relabelled(&mut columns, fields)?;
+    let adapted = StructArray::try_new_with_length(
         fields.clone(),
         columns,
         array.nulls().cloned(),
         array.len(),
-    )?))
+    );
+    Ok(Arc::new(adapted.map_err(|error| unfit(path, &error))?))
 }
 
 fn adapt_map(
@@ -78,6 +109,7 @@ fn adapt_map(
     to: &FieldRef,
     sorted: bool,
     path: &str,
+    absent: &Absent,
 ) -> Result<ArrayRef> {
     let (DataType::Struct(source), DataType::Struct(target)) = (from.data_type(), to.data_type())
     else {
@@ -85,34 +117,28 @@ fn adapt_map(
     };
     let mut columns = Vec::with_capacity(2);
     for ((f, t), column) in source.iter().zip(target).zip(array.entries().columns()) {
-        columns.push(adapt(column, f, t, &format!("{path}.{}", t.name()))?);
+        let path = format!("{path}.{}", t.name());
+        columns.push(adapt(column, f, t, &path, absent)?);
     }
+    relabelled(&mut columns, target)?;
     let entries =
-        StructArray::try_new_with_length(target.clone(), columns, None, array.entries().len())?;
-    Ok(Arc::new(MapArray::try_new(
+        StructArray::try_new_with_length(target.clone(), columns, None, array.entries().len());
+    let map = MapArray::try_new(
         Arc::clone(to),
         array.offsets().clone(),
-        entries,
+        entries.map_err(|error| unfit(path, &error))?,
         array.nulls().cloned(),
         sorted,
-    )?))
+    );
+    Ok(Arc::new(map.map_err(|error| unfit(path, &error))?))
 }
 
-/// Iceberg's promotions, and the physical spellings of one logical type.
-fn widens(from: &DataType, to: &DataType) -> bool {
-    use DataType as D;
-    match (from, to) {
-        (a, b) if a == b => true,
-        (D::Int8 | D::Int16 | D::Int32, D::Int64)
-        | (D::Int8 | D::Int16, D::Int32)
-        | (D::Float32, D::Float64) => true,
-        (D::Decimal128(p, s), D::Decimal128(q, t)) => s == t && p <= q,
-        (D::Utf8 | D::LargeUtf8 | D::Utf8View | D::Binary, D::Utf8) => true,
-        (D::Binary | D::LargeBinary | D::BinaryView | D::Utf8, D::Binary) => true,
-        (D::Timestamp(_, a), D::Timestamp(_, b)) => a.is_some() == b.is_some(),
-        (D::Time32(_) | D::Time64(_), D::Time64(_)) => true,
-        _ => false,
+/// Gives each column the type of its field where they differ in names and metadata only.
+fn relabelled(columns: &mut [ArrayRef], fields: &Fields) -> Result<()> {
+    for (column, field) in columns.iter_mut().zip(fields) {
+        *column = relabel(column, field.data_type())?;
     }
+    Ok(())
 }
 
 /// Whether nested fields agree in ids too, so that the array may be taken as it is.
@@ -132,7 +158,7 @@ fn same_ids(from: &Field, to: &Field) -> bool {
 }
 
 /// Relabels an array whose layout is right but whose nested field names or metadata differ from the target's.
-pub(crate) fn relabel(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+pub(in crate::table) fn relabel(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if array.data_type() == to {
         return Ok(Arc::clone(array));
     }
