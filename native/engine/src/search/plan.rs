@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray};
+use arrow::datatypes::{FieldRef, SchemaRef};
 use futures::TryStreamExt as _;
 use roaring::RoaringBitmap;
 
@@ -24,28 +25,26 @@ use crate::table::{
     row_schema,
 };
 
+/// What a request asks for, checked.
+struct Asked {
+    projection: Vec<i32>,
+    predicate: Option<Predicate>,
+    /// The members of `_partition`, if it is asked for.
+    partition: Option<Schema>,
+    /// The columns of the answer.
+    schema: SchemaRef,
+}
+
 impl Table {
     /// Plans a scan or a search at the pinned snapshot. Errors: InvalidInput for unknown columns, a wrong dimension, a
     /// query that is not finite or k below 1; ResourceExhausted for k above [`MAX_K`]; Unsupported for what cannot be read.
     pub async fn plan_scan(&self, request: &ScanRequest) -> Result<ScanPlan> {
-        let projection = match &request.projection {
-            Some(ids) => ids.clone(),
-            None => self.schema()?.fields.iter().map(|f| f.id).collect(),
-        };
-        let predicate = predicate_of(&request.conjuncts)?;
-        let partition = self.partition_asked(&projection, predicate.as_ref())?;
-        let rows = row_schema(self.schema()?, partition.as_ref())?;
-        let schema = result_schema(&rows, &projection, request.search.as_ref())?;
-        for column in predicate.iter().flat_map(Predicate::columns) {
-            output_field(&rows, column)?;
-        }
-        let schema_json = self.schema()?.to_json();
-        if let Some(search) = &request.search {
-            self.check_search(search)?;
-            if asks_for(reserved::DELETED, &projection, predicate.as_ref()) {
-                return Err(Error::unsupported("the column _deleted in a search"));
-            }
-        }
+        let Asked {
+            projection,
+            predicate,
+            partition,
+            schema,
+        } = self.asked(request)?;
         let planned = plan_files(self, request, predicate.as_ref()).await?;
         let overlay = planned.overlay.clone();
         let Some(snapshot_id) = self.snapshot_id() else {
@@ -60,7 +59,7 @@ impl Table {
             table_location: self.location().to_string(),
             roots: vec![self.overlay().root().to_string()],
             snapshot_id,
-            schema: schema_json,
+            schema: self.schema()?.to_json(),
             name_mapping: self.name_mapping().map(str::to_owned),
             partition: partition.map(|fields| fields.to_json()),
             projection,
@@ -105,6 +104,39 @@ impl Table {
             schema,
             report,
         })
+    }
+
+    /// The request, checked.
+    fn asked(&self, request: &ScanRequest) -> Result<Asked> {
+        let projection = match &request.projection {
+            Some(ids) => ids.clone(),
+            None => self.schema()?.fields.iter().map(|f| f.id).collect(),
+        };
+        let predicate = predicate_of(&request.conjuncts)?;
+        let partition = self.partition_asked(&projection, predicate.as_ref())?;
+        let rows = row_schema(self.schema()?, partition.as_ref())?;
+        let schema = result_schema(&rows, &projection, request.search.as_ref())?;
+        for column in predicate.iter().flat_map(Predicate::columns) {
+            output_field(&rows, column)?;
+        }
+        if let Some(search) = &request.search {
+            self.check_search(search)?;
+            if asks_for(reserved::DELETED, &projection, predicate.as_ref()) {
+                return Err(Error::unsupported("the column _deleted in a search"));
+            }
+        }
+        Ok(Asked {
+            projection,
+            predicate,
+            partition,
+            schema,
+        })
+    }
+
+    /// The Arrow field of a metadata column. Errors: Unsupported for a partition of unknown type.
+    pub(crate) fn metadata_field(&self, id: i32) -> Result<FieldRef> {
+        let partition = self.partition_asked(&[id], None)?;
+        output_field(row_schema(self.schema()?, partition.as_ref())?.as_ref(), id)
     }
 
     /// The members of the column `_partition`, if it is asked for.

@@ -3,6 +3,9 @@
 mod crash;
 mod deletes;
 mod evolution;
+mod foreign;
+mod metadata;
+mod resolution;
 mod work;
 
 use std::collections::BTreeMap;

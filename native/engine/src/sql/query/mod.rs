@@ -2,6 +2,7 @@
 //! the stock planner does not know, and errors that say what was meant.
 
 mod error;
+mod metadata;
 mod normalize;
 mod operator;
 mod planner;

@@ -17,6 +17,7 @@ use datafusion::sql::sqlparser::ast;
 use futures::StreamExt;
 
 use super::explain_error;
+use super::metadata::metadata_columns;
 use super::operator::Operators;
 use super::relation::SearchRelations;
 use super::table::{CATALOG_NAME, StatementTables};
@@ -88,10 +89,14 @@ impl Planner {
 
     /// Plans a query; the plan's columns have their final types. Errors: InvalidInput, NotFound, Unsupported, each
     /// naming the thing.
-    pub(crate) async fn plan_query(&self, query: ast::Query) -> Result<LogicalPlan> {
+    pub(crate) async fn plan_query(&self, mut query: ast::Query) -> Result<LogicalPlan> {
         let relations = SearchRelations::load(&self.tables, &query).await?;
+        let metadata = metadata_columns(&self.tables, &mut query).await?;
         let mut state = self.state.clone();
-        let tables = self.tables.clone().with_functions(relations.functions());
+        let tables = self.tables.clone();
+        let tables = tables
+            .with_functions(relations.functions())
+            .with_metadata(metadata);
         state.register_catalog_list(Arc::new(tables));
         state
             .register_relation_planner(Arc::new(relations))

@@ -47,6 +47,8 @@ pub(crate) struct StatementTables {
     target: Option<Table>,
     /// Names of table functions, which the planner looks up as if they were tables.
     functions: Arc<BTreeSet<String>>,
+    /// Metadata columns that the query names.
+    metadata: Arc<BTreeSet<i32>>,
 }
 
 impl fmt::Debug for StatementTables {
@@ -63,6 +65,7 @@ impl StatementTables {
             loaded: Arc::default(),
             target: None,
             functions: Arc::default(),
+            metadata: Arc::default(),
         }
     }
 
@@ -75,6 +78,12 @@ impl StatementTables {
     /// Declares the table functions that a query calls.
     pub(super) fn with_functions(mut self, functions: BTreeSet<String>) -> StatementTables {
         self.functions = Arc::new(functions);
+        self
+    }
+
+    /// Declares the metadata columns that a query names.
+    pub(super) fn with_metadata(mut self, columns: BTreeSet<i32>) -> StatementTables {
+        self.metadata = Arc::new(columns);
         self
     }
 
@@ -132,7 +141,8 @@ impl StatementTables {
             return Ok(Arc::new(TableScanProvider::with_row_ids(target)?));
         }
         let table = self.get(parts).await?;
-        Ok(Arc::new(TableScanProvider::new(&table).await?))
+        let provider = TableScanProvider::new(&table).await?;
+        Ok(Arc::new(provider.with_metadata(&self.metadata)?))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Our table provider: one table at its pinned snapshot, or a search over it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
@@ -84,6 +84,20 @@ impl TableScanProvider {
         provider.schema = Arc::new(ArrowSchema::new(fields));
         provider.ids.extend(row_id::ORDER_IDS);
         Ok(provider)
+    }
+
+    /// With these metadata columns too, but for those whose name a column of the table has.
+    pub(crate) fn with_metadata(mut self, columns: &BTreeSet<i32>) -> Result<TableScanProvider> {
+        let mut fields: Vec<FieldRef> = self.schema.fields().iter().cloned().collect();
+        for id in columns {
+            let field = self.table.metadata_field(*id)?;
+            if self.schema.field_with_name(field.name()).is_err() {
+                fields.push(Arc::new(planner_field(&field, None)));
+                self.ids.push(*id);
+            }
+        }
+        self.schema = Arc::new(ArrowSchema::new(fields));
+        Ok(self)
     }
 
     fn of(table: &Table) -> Result<TableScanProvider> {
