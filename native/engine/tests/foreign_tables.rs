@@ -115,6 +115,15 @@ fn folder(name: &str) -> PathBuf {
 }
 
 async fn scan(name: &str, metadata: &str, recorded: &str) -> Result<Vec<RecordBatch>> {
+    scan_columns(name, metadata, recorded, None).await
+}
+
+async fn scan_columns(
+    name: &str,
+    metadata: &str,
+    recorded: &str,
+    projection: Option<Vec<i32>>,
+) -> Result<Vec<RecordBatch>> {
     let metadata = folder(name).join(metadata).canonicalize().unwrap();
     let actual = metadata
         .parent()
@@ -148,7 +157,11 @@ async fn scan(name: &str, metadata: &str, recorded: &str) -> Result<Vec<RecordBa
     let table = session
         .table(&session.table_ref(metadata.to_str().unwrap())?)
         .await?;
-    let plan = table.plan_scan(&ScanRequest::default()).await?;
+    let request = ScanRequest {
+        projection,
+        ..ScanRequest::default()
+    };
+    let plan = table.plan_scan(&request).await?;
     let mut batches = Vec::new();
     for split in &plan.splits {
         let split = Split::from_bytes(&split.to_bytes()?)?;
@@ -422,4 +435,19 @@ async fn row_older_than_its_column_reads_the_initial_default() {
             .unwrap(),
     );
     assert_eq!(found, [["1", "-1"], ["2", "2"]]);
+}
+
+#[tokio::test]
+async fn r_rl1_row_ids_of_another_engine_are_read() {
+    use benostreamdb::iceberg::predicate::reserved;
+    let name = "impala__iceberg_v3_row_lineage";
+    if !folder(name).exists() {
+        skipped("r_rl1_row_ids_of_another_engine_are_read");
+        return;
+    }
+    let recorded = "hdfs://localhost:20500/test-warehouse/iceberg_v3_row_lineage";
+    let columns = vec![1, reserved::ROW_ID, reserved::LAST_UPDATED];
+    let found = scan_columns(name, "metadata/v5.metadata.json", recorded, Some(columns)).await;
+    let expected = [["1", "0", "1"], ["2", "1", "2"], ["3", "2", "3"]];
+    assert_eq!(rows(&found.unwrap()), expected);
 }
