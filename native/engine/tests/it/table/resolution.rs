@@ -462,9 +462,9 @@ async fn r_ty_physical_forms_of_old_writers_are_read() {
 }
 
 #[tokio::test]
-async fn file_of_another_size_than_recorded_is_read_and_a_torn_one_is_corrupt() {
+async fn l8_file_of_another_size_than_recorded_is_read_and_a_torn_one_is_corrupt() {
     let (session, _) = memory();
-    let table = table_of(&session, json!([field(2, "c", "long")]), 2).await;
+    let mut table = table_of(&session, json!([field(2, "c", "long")]), 2).await;
     let only = with_id(Field::new("c", DataType::Int64, true), 2);
     let rows_of = column(Int64Array::from(vec![1, 2, 3]));
     let batch = RecordBatch::try_new(Arc::new(Schema::new(vec![only])), vec![rows_of]).unwrap();
@@ -475,14 +475,8 @@ async fn file_of_another_size_than_recorded_is_read_and_a_torn_one_is_corrupt() 
             f.file_size_in_bytes = recorded;
         };
         let name = format!("f{recorded}");
-        let table = add_file(&table, &name, bytes.clone(), 3, change).await;
-        let request = ScanRequest::default();
-        assert!(
-            read(&table, &request).await.unwrap().num_rows() >= 3,
-            "{recorded}"
-        );
+        table = add_file(&table, &name, bytes.clone(), 3, change).await;
     }
-    let table = table.refresh().await.unwrap();
     assert_eq!(rows(&table).await.len(), 15);
     for cut in [0, 4, bytes.len() / 2, bytes.len() - 1] {
         let (session, _) = memory();
