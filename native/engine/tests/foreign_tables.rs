@@ -26,7 +26,7 @@ use futures::TryStreamExt;
 use serde_json::Value as Json;
 
 /// The tables that are refused, with the kind and a word of the reason. All others must be read.
-const REFUSED: [(&str, ErrorKind, &str); 12] = [
+const REFUSED: [(&str, ErrorKind, &str); 10] = [
     // Not built yet.
     (
         "duckdb-iceberg__equality_deletes",
@@ -57,16 +57,6 @@ const REFUSED: [(&str, ErrorKind, &str); 12] = [
         "impala__iceberg_v3_deletion_vectors",
         ErrorKind::Unsupported,
         "deletion vectors",
-    ),
-    (
-        "impala__iceberg_mixed_file_format_test",
-        ErrorKind::Unsupported,
-        "ORC",
-    ),
-    (
-        "impala__iceberg_v3_default_value_orc",
-        ErrorKind::Unsupported,
-        "ORC",
     ),
     ("impala__trino_variant", ErrorKind::Unsupported, "variant"),
     (

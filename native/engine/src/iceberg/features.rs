@@ -38,9 +38,7 @@ fn check_file(entry: &Entry) -> Result<()> {
     match (file.content, &file.format) {
         (DataContent::EqualityDeletes, _) => return refuse("equality deletes"),
         (DataContent::PositionDeletes, FileFormat::Puffin) => return refuse("deletion vectors"),
-        (_, FileFormat::Parquet) => {}
-        (_, FileFormat::Orc) => return refuse("files in format ORC"),
-        (_, FileFormat::Avro) => return refuse("files in format Avro"),
+        (_, FileFormat::Parquet | FileFormat::Orc | FileFormat::Avro) => {}
         (_, other) => return refuse(&format!("files in format {}", other.name())),
     }
     if entry.sequence_number.is_none() {

@@ -64,6 +64,12 @@ pub fn ids_by_place(file: &ArrowSchema, schema: &Schema) -> ArrowSchema {
     ArrowSchema::new(fields.collect::<Fields>())
 }
 
+/// An ORC or Avro file's schema with the ids that its columns have by their names in `schema`.
+pub fn ids_by_name(file: &ArrowSchema, schema: &Schema) -> ArrowSchema {
+    let named: Vec<MappedField> = schema.fields.iter().map(MappedField::of).collect();
+    ArrowSchema::new(with_ids(file.fields(), &named))
+}
+
 /// Whether a field at any depth has an id.
 pub fn has_ids(fields: &Fields) -> bool {
     let inside = |field: &FieldRef| match field.data_type() {

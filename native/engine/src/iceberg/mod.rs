@@ -1,7 +1,7 @@
 //! The Iceberg layer: metadata, manifests, schema rules, values, predicates. Bytes in, bytes out:
 //! it opens no store and knows no index.
 
-mod avro;
+pub(crate) mod avro;
 pub mod document;
 pub mod features;
 mod json;

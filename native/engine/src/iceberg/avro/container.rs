@@ -14,7 +14,7 @@ const MAX_BLOCK: usize = 1 << 30;
 const MAX_HEADER: usize = 64 << 20;
 
 /// An opened container.
-pub(in crate::iceberg) struct Container<'a> {
+pub(crate) struct Container<'a> {
     metadata: HashMap<String, &'a [u8]>,
     root: AvroType,
     sync: [u8; 16],
@@ -23,7 +23,7 @@ pub(in crate::iceberg) struct Container<'a> {
 
 impl<'a> Container<'a> {
     /// Reads the header.
-    pub(in crate::iceberg) fn open(bytes: &'a [u8]) -> Result<Self> {
+    pub(crate) fn open(bytes: &'a [u8]) -> Result<Self> {
         let mut cursor = Cursor::new(bytes);
         if cursor.array().ok() != Some(*b"Obj\x01") {
             return Err(match bytes.get(..4) {
@@ -54,19 +54,29 @@ impl<'a> Container<'a> {
     }
 
     /// The type of the rows.
-    pub(in crate::iceberg) fn root(&self) -> &AvroType {
+    pub(crate) fn root(&self) -> &AvroType {
         &self.root
     }
 
+    /// The marker after each block.
+    pub(crate) fn sync(&self) -> [u8; 16] {
+        self.sync
+    }
+
+    /// What comes after the header.
+    pub(crate) fn blocks(&self) -> &'a [u8] {
+        self.blocks
+    }
+
     /// A header value that is text.
-    pub(in crate::iceberg) fn text(&self, key: &str) -> Option<&'a str> {
+    pub(crate) fn text(&self, key: &str) -> Option<&'a str> {
         self.metadata
             .get(key)
             .and_then(|value| std::str::from_utf8(value).ok())
     }
 
     /// Calls `f` with the row count and the decompressed bytes of every block.
-    pub(in crate::iceberg) fn for_each_block(
+    pub(crate) fn for_each_block(
         &self,
         mut f: impl FnMut(usize, Cow<'a, [u8]>) -> Result<()>,
     ) -> Result<()> {
@@ -88,7 +98,8 @@ impl<'a> Container<'a> {
     }
 }
 
-fn decompress<'a>(codec: &str, raw: &'a [u8]) -> Result<Cow<'a, [u8]>> {
+/// The bytes of a block.
+pub(crate) fn decompress<'a>(codec: &str, raw: &'a [u8]) -> Result<Cow<'a, [u8]>> {
     match codec {
         "null" => Ok(Cow::Borrowed(raw)),
         "deflate" => read_all(flate2::read::DeflateDecoder::new(raw)),

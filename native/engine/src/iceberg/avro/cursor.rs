@@ -8,26 +8,26 @@ const MAX_EMPTY_ITEMS: usize = 1 << 20;
 
 /// A position in a slice.
 #[derive(Clone, Copy)]
-pub(in crate::iceberg) struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Cursor<'a> {
-    pub(in crate::iceberg) fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Cursor { rest: bytes }
     }
 
-    pub(in crate::iceberg) fn rest(&self) -> &'a [u8] {
+    pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    pub(in crate::iceberg) fn is_at_end(&self) -> bool {
+    pub(crate) fn is_at_end(&self) -> bool {
         self.rest.is_empty()
     }
 
     /// A zigzag varint. A number beyond 64 bits is refused, never wrapped.
     #[inline]
-    pub(in crate::iceberg) fn long(&mut self) -> Result<i64> {
+    pub(crate) fn long(&mut self) -> Result<i64> {
         let (mut value, mut shift) = (0u64, 0u32);
         loop {
             let Some((&byte, rest)) = self.rest.split_first() else {
@@ -45,12 +45,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    pub(in crate::iceberg) fn int(&mut self) -> Result<i32> {
+    pub(crate) fn int(&mut self) -> Result<i32> {
         i32::try_from(self.long()?).map_err(|_| Error::corrupt("avro: a number exceeds 32 bits"))
     }
 
     #[inline]
-    pub(in crate::iceberg) fn take(&mut self, length: usize) -> Result<&'a [u8]> {
+    pub(crate) fn take(&mut self, length: usize) -> Result<&'a [u8]> {
         let Some((taken, rest)) = self.rest.split_at_checked(length) else {
             return Err(Error::corrupt("avro: truncated value"));
         };
@@ -58,25 +58,25 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    pub(in crate::iceberg) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         self.take(N)?
             .try_into()
             .map_err(|_| Error::internal("avro: wrong length"))
     }
 
     #[inline]
-    pub(in crate::iceberg) fn bytes(&mut self) -> Result<&'a [u8]> {
+    pub(crate) fn bytes(&mut self) -> Result<&'a [u8]> {
         let length =
             usize::try_from(self.long()?).map_err(|_| Error::corrupt("avro: negative length"))?;
         self.take(length)
     }
 
-    pub(in crate::iceberg) fn str(&mut self) -> Result<&'a str> {
+    pub(crate) fn str(&mut self) -> Result<&'a str> {
         std::str::from_utf8(self.bytes()?)
             .map_err(|_| Error::corrupt("avro: a string is not UTF-8"))
     }
 
-    pub(in crate::iceberg) fn boolean(&mut self) -> Result<bool> {
+    pub(crate) fn boolean(&mut self) -> Result<bool> {
         Ok(self.array::<1>()? != [0])
     }
 
@@ -97,10 +97,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Calls `f` once for each item of an array.
-    pub(in crate::iceberg) fn items(
-        &mut self,
-        mut f: impl FnMut(&mut Self) -> Result<()>,
-    ) -> Result<()> {
+    pub(crate) fn items(&mut self, mut f: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
         let mut empty = 0;
         loop {
             let (count, _) = self.block()?;
@@ -119,10 +116,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Goes over an array without looking at its items where the writer gave their size.
-    pub(in crate::iceberg) fn skip_items(
-        &mut self,
-        mut f: impl FnMut(&mut Self) -> Result<()>,
-    ) -> Result<()> {
+    pub(crate) fn skip_items(&mut self, mut f: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
         let mut empty = 0;
         loop {
             let (count, size) = self.block()?;
@@ -145,7 +139,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Goes over one value.
-    pub(in crate::iceberg) fn skip(&mut self, ty: &AvroType) -> Result<()> {
+    pub(crate) fn skip(&mut self, ty: &AvroType) -> Result<()> {
         match ty {
             AvroType::Null => {}
             AvroType::Boolean => drop(self.take(1)?),
@@ -176,10 +170,7 @@ impl<'a> Cursor<'a> {
 
     /// The type of the value that comes next: a union resolved; None for null.
     #[inline]
-    pub(in crate::iceberg) fn present<'t>(
-        &mut self,
-        ty: &'t AvroType,
-    ) -> Result<Option<&'t AvroType>> {
+    pub(crate) fn present<'t>(&mut self, ty: &'t AvroType) -> Result<Option<&'t AvroType>> {
         let ty = match ty {
             AvroType::Union(branches) => self.branch(branches)?,
             other => other,
@@ -191,7 +182,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    pub(in crate::iceberg) fn optional_long(&mut self, ty: &AvroType) -> Result<Option<i64>> {
+    pub(crate) fn optional_long(&mut self, ty: &AvroType) -> Result<Option<i64>> {
         match self.present(ty)? {
             None => Ok(None),
             Some(AvroType::Int | AvroType::Long) => self.long().map(Some),
@@ -201,7 +192,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    pub(in crate::iceberg) fn optional_bool(&mut self, ty: &AvroType) -> Result<Option<bool>> {
+    pub(crate) fn optional_bool(&mut self, ty: &AvroType) -> Result<Option<bool>> {
         match self.present(ty)? {
             None => Ok(None),
             Some(AvroType::Boolean) => self.boolean().map(Some),
@@ -211,7 +202,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    pub(in crate::iceberg) fn optional_bytes(&mut self, ty: &AvroType) -> Result<Option<&'a [u8]>> {
+    pub(crate) fn optional_bytes(&mut self, ty: &AvroType) -> Result<Option<&'a [u8]>> {
         match self.present(ty)? {
             None => Ok(None),
             Some(AvroType::Bytes | AvroType::String) => self.bytes().map(Some),
@@ -222,7 +213,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    pub(in crate::iceberg) fn optional_str(&mut self, ty: &AvroType) -> Result<Option<&'a str>> {
+    pub(crate) fn optional_str(&mut self, ty: &AvroType) -> Result<Option<&'a str>> {
         let text = self
             .optional_bytes(ty)?
             .map(std::str::from_utf8)

@@ -1,5 +1,5 @@
 //! Avro object container files, as far as Iceberg uses them: schemas with field ids, a cursor that
-//! checks every length before it is used, and a writer. Knows nothing of manifests.
+//! checks every length before it is used, and a writer. Knows nothing of manifests and of data files.
 
 mod container;
 mod cursor;
@@ -8,7 +8,7 @@ mod schema;
 mod tests;
 mod write;
 
-pub(super) use container::Container;
-pub(super) use cursor::Cursor;
-pub(super) use schema::{AvroField, AvroType};
+pub(crate) use container::{Container, decompress};
+pub(crate) use cursor::Cursor;
+pub(crate) use schema::{AvroField, AvroType};
 pub(super) use write::{ContainerWriter, put_bytes, put_length, put_long, put_optional};

@@ -11,7 +11,7 @@ const MAX_NODES: usize = 100_000;
 
 /// How a value is encoded.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::iceberg) enum AvroType {
+pub(crate) enum AvroType {
     Null,
     Boolean,
     Int,
@@ -30,10 +30,10 @@ pub(in crate::iceberg) enum AvroType {
 
 /// A field of a record.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::iceberg) struct AvroField {
-    pub(in crate::iceberg) id: Option<i32>,
-    pub(in crate::iceberg) name: String,
-    pub(in crate::iceberg) ty: AvroType,
+pub(crate) struct AvroField {
+    pub(crate) id: Option<i32>,
+    pub(crate) name: String,
+    pub(crate) ty: AvroType,
 }
 
 impl AvroType {
@@ -49,7 +49,7 @@ impl AvroType {
     }
 
     /// The fields of a record.
-    pub(in crate::iceberg) fn fields(&self, what: &str) -> Result<&[AvroField]> {
+    pub(crate) fn fields(&self, what: &str) -> Result<&[AvroField]> {
         match self {
             AvroType::Record(fields) => Ok(fields),
             _ => Err(Error::corrupt(format!("{what} is not a record"))),
@@ -57,7 +57,7 @@ impl AvroType {
     }
 
     /// The type without the null branch of an optional.
-    pub(in crate::iceberg) fn value_type(&self) -> &AvroType {
+    pub(crate) fn value_type(&self) -> &AvroType {
         match self {
             AvroType::Union(branches) => branches
                 .iter()

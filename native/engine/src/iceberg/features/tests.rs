@@ -51,8 +51,6 @@ fn unsupported_content_is_refused_by_file_and_feature() {
             FileFormat::Puffin,
             "deletion vectors",
         ),
-        (DataContent::Data, FileFormat::Orc, "ORC"),
-        (DataContent::Data, FileFormat::Avro, "Avro"),
         (
             DataContent::Data,
             FileFormat::Other("LANCE".into()),

@@ -1,7 +1,11 @@
 //! Data and delete files of any format behind one face: the schema as the file holds it, its rows, and a stream
 //! of chosen top-level columns. Knows no table schema, no deletes and no predicate tree.
 
+mod avro;
+mod orc;
 mod parquet;
+#[cfg(test)]
+mod testing;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -17,6 +21,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::iceberg::manifest::FileFormat;
 use crate::storage::{Location, ReadStore};
 
+pub(super) use avro::AvroFile;
+pub(super) use orc::OrcFile;
 pub(super) use parquet::ParquetFile;
 
 /// The column of physical positions, the last of a decoded batch.
@@ -25,6 +31,8 @@ pub(super) const POSITIONS: &str = "_pos";
 /// One open file.
 pub(super) enum OpenFile {
     Parquet(ParquetFile),
+    Orc(OrcFile),
+    Avro(AvroFile),
 }
 
 /// What to decode of a file.
@@ -77,6 +85,12 @@ impl OpenFile {
             FileFormat::Parquet => ParquetFile::open(environment, store, location, size)
                 .await
                 .map(OpenFile::Parquet),
+            FileFormat::Orc => OrcFile::open(store, location, size)
+                .await
+                .map(OpenFile::Orc),
+            FileFormat::Avro => AvroFile::open(store, location, size)
+                .await
+                .map(OpenFile::Avro),
             other => Err(Error::unsupported(format!(
                 "files in format {} are not supported",
                 other.name()
@@ -88,6 +102,8 @@ impl OpenFile {
     pub(super) fn schema(&self) -> &SchemaRef {
         match self {
             OpenFile::Parquet(file) => file.schema(),
+            OpenFile::Orc(file) => file.schema(),
+            OpenFile::Avro(file) => file.schema(),
         }
     }
 
@@ -95,6 +111,8 @@ impl OpenFile {
     pub(super) fn rows(&self) -> u64 {
         match self {
             OpenFile::Parquet(file) => file.rows(),
+            OpenFile::Orc(file) => file.rows(),
+            OpenFile::Avro(file) => file.rows(),
         }
     }
 
@@ -102,6 +120,8 @@ impl OpenFile {
     pub(super) fn span(&self, row_groups: Option<(usize, usize)>) -> Result<Range<u64>> {
         match self {
             OpenFile::Parquet(file) => file.span(row_groups),
+            OpenFile::Orc(file) => Ok(0..file.rows()),
+            OpenFile::Avro(file) => Ok(0..file.rows()),
         }
     }
 
@@ -114,6 +134,21 @@ impl OpenFile {
     pub(super) fn stream(self, decode: Decode) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         match self {
             OpenFile::Parquet(file) => file.stream(decode),
+            OpenFile::Orc(file) => Ok(file.stream(decode)),
+            OpenFile::Avro(file) => file.stream(decode),
         }
+    }
+}
+
+/// How many of these rows are chosen.
+fn selected(selection: Option<&RoaringBitmap>, rows: &Range<u64>) -> u64 {
+    let Some(selection) = selection else {
+        return rows.end - rows.start;
+    };
+    match (u32::try_from(rows.start), rows.end.checked_sub(1)) {
+        (Ok(first), Some(last)) if rows.start <= last => {
+            selection.range_cardinality(first..=u32::try_from(last).unwrap_or(u32::MAX))
+        }
+        _ => 0,
     }
 }

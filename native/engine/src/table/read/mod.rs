@@ -21,7 +21,7 @@ use super::environment::Environment;
 use super::file::{Decode, OpenFile};
 use super::split::FileTask;
 use crate::error::{Error, Result};
-use crate::iceberg::mapping::{NameMapping, has_ids, ids_by_place};
+use crate::iceberg::mapping::{NameMapping, has_ids, ids_by_name, ids_by_place};
 use crate::iceberg::predicate::{Predicate, reserved};
 use crate::iceberg::schema::{Schema, field_id};
 use crate::storage::Confined;
@@ -177,6 +177,7 @@ impl ReadContext {
         let identified = match (&self.name_mapping, file) {
             (Some(mapping), _) => mapping.apply(found),
             (None, OpenFile::Parquet(_)) => ids_by_place(found, &self.schema),
+            (None, OpenFile::Orc(_) | OpenFile::Avro(_)) => ids_by_name(found, &self.schema),
         };
         (Arc::new(identified), true)
     }
