@@ -103,7 +103,7 @@ fn column_type(of: &IcebergType) -> wire::ColumnType {
         IcebergType::Time => plain(Kind::Time),
         IcebergType::Timestamp => plain(Kind::Timestamp),
         IcebergType::TimestampTz => plain(Kind::Timestamptz),
-        IcebergType::String => plain(Kind::String),
+        IcebergType::String | IcebergType::Variant => plain(Kind::String),
         IcebergType::Uuid => wire::ColumnType {
             precision: 16,
             ..plain(Kind::Uuid)
@@ -112,11 +112,16 @@ fn column_type(of: &IcebergType) -> wire::ColumnType {
             precision: i32::try_from(*length).unwrap_or(i32::MAX),
             ..plain(Kind::Fixed)
         },
-        IcebergType::Binary => plain(Kind::Binary),
+        IcebergType::Binary | IcebergType::Geometry(_) | IcebergType::Geography(_) => {
+            plain(Kind::Binary)
+        }
         IcebergType::Struct(_) => nested(Kind::Struct),
         IcebergType::List(_) => nested(Kind::List),
         IcebergType::Map { .. } => nested(Kind::Map),
-        IcebergType::Opaque(_) => wire::ColumnType {
+        IcebergType::TimestampNs
+        | IcebergType::TimestampTzNs
+        | IcebergType::Unknown
+        | IcebergType::Opaque(_) => wire::ColumnType {
             text: of.to_string(),
             ..plain(Kind::Unknown)
         },

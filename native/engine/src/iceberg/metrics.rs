@@ -185,6 +185,8 @@ fn integer(ty: &Type, v: i64) -> Option<Value> {
         Type::Time => Value::Time(v),
         Type::Timestamp => Value::Timestamp(v),
         Type::TimestampTz => Value::TimestampTz(v),
+        Type::TimestampNs => Value::TimestampNs(v),
+        Type::TimestampTzNs => Value::TimestampTzNs(v),
         Type::Decimal { precision, scale } => Value::Decimal {
             unscaled: v.into(),
             precision: *precision,

@@ -42,6 +42,10 @@ pub enum Value {
     Timestamp(i64),
     /// Microseconds since 1970-01-01 UTC.
     TimestampTz(i64),
+    /// Nanoseconds since 1970-01-01, no zone.
+    TimestampNs(i64),
+    /// Nanoseconds since 1970-01-01 UTC.
+    TimestampTzNs(i64),
     String(String),
     Uuid([u8; 16]),
     Fixed(Vec<u8>),
@@ -67,7 +71,9 @@ impl Value {
             (Value::Long(a), Value::Long(b))
             | (Value::Time(a), Value::Time(b))
             | (Value::Timestamp(a), Value::Timestamp(b))
-            | (Value::TimestampTz(a), Value::TimestampTz(b)) => a.cmp(b),
+            | (Value::TimestampTz(a), Value::TimestampTz(b))
+            | (Value::TimestampNs(a), Value::TimestampNs(b))
+            | (Value::TimestampTzNs(a), Value::TimestampTzNs(b)) => a.cmp(b),
             (Value::Float(a), Value::Float(b)) => a.total_cmp(b),
             (Value::Double(a), Value::Double(b)) => a.total_cmp(b),
             (

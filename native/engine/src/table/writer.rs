@@ -150,7 +150,7 @@ impl Table {
                 self.name()
             )));
         }
-        match self.schema()?.fields.iter().find(|f| f.ty.has_opaque()) {
+        match self.schema()?.fields.iter().find(|f| f.ty.is_read_only()) {
             Some(field) => Err(Error::unsupported(format!(
                 "writing to column '{}' of type {}",
                 field.name, field.ty

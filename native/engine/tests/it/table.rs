@@ -6,6 +6,7 @@ mod evolution;
 mod foreign;
 mod metadata;
 mod resolution;
+mod types_v3;
 mod work;
 
 use std::collections::BTreeMap;

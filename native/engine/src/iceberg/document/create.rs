@@ -30,7 +30,7 @@ pub struct NewTable {
 impl Document {
     /// The first metadata of a table. Errors: Unsupported for a column type that this engine cannot write.
     pub fn create(table: &NewTable) -> Result<Document> {
-        if let Some(field) = table.schema.fields.iter().find(|f| f.ty.has_opaque()) {
+        if let Some(field) = table.schema.fields.iter().find(|f| f.ty.is_read_only()) {
             return Err(Error::unsupported(format!(
                 "column '{}' of type {} is not supported",
                 field.name, field.ty

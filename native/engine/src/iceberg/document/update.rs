@@ -138,7 +138,7 @@ impl Document {
         if let Some(field) = schema
             .fields
             .iter()
-            .find(|f| f.ty.has_opaque() && self.lacks(f.id))
+            .find(|f| f.ty.is_read_only() && self.lacks(f.id))
         {
             return Err(Error::unsupported(format!(
                 "column '{}' of type {} is not supported",

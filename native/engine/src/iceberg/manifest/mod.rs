@@ -196,6 +196,8 @@ impl PartitionValue {
             (PartitionValue::Integer(v), Type::Time) => Value::Time(*v),
             (PartitionValue::Integer(v), Type::Timestamp) => Value::Timestamp(*v),
             (PartitionValue::Integer(v), Type::TimestampTz) => Value::TimestampTz(*v),
+            (PartitionValue::Integer(v), Type::TimestampNs) => Value::TimestampNs(*v),
+            (PartitionValue::Integer(v), Type::TimestampTzNs) => Value::TimestampTzNs(*v),
             (PartitionValue::Float(bits), Type::Float) => Value::Float(f32::from_bits(*bits)),
             (PartitionValue::Float(bits), Type::Double) => {
                 Value::Double(f32::from_bits(*bits).into())
@@ -218,9 +220,12 @@ impl PartitionValue {
         match value {
             Value::Boolean(b) => PartitionValue::Boolean(*b),
             Value::Int(v) | Value::Date(v) => PartitionValue::Integer(i64::from(*v)),
-            Value::Long(v) | Value::Time(v) | Value::Timestamp(v) | Value::TimestampTz(v) => {
-                PartitionValue::Integer(*v)
-            }
+            Value::Long(v)
+            | Value::Time(v)
+            | Value::Timestamp(v)
+            | Value::TimestampTz(v)
+            | Value::TimestampNs(v)
+            | Value::TimestampTzNs(v) => PartitionValue::Integer(*v),
             Value::Float(v) => PartitionValue::Float(v.to_bits()),
             Value::Double(v) => PartitionValue::Double(v.to_bits()),
             Value::String(s) => PartitionValue::String(s.clone()),

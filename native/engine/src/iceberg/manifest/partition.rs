@@ -159,6 +159,12 @@ fn avro_type(ty: &Type, named: &mut BTreeSet<String>) -> Json {
         Type::TimestampTz => {
             json!({"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": true})
         }
+        Type::TimestampNs => {
+            json!({"type": "long", "logicalType": "timestamp-nanos", "adjust-to-utc": false})
+        }
+        Type::TimestampTzNs => {
+            json!({"type": "long", "logicalType": "timestamp-nanos", "adjust-to-utc": true})
+        }
         Type::String => json!("string"),
         Type::Binary => json!("bytes"),
         Type::Uuid => {
@@ -192,9 +198,12 @@ fn put_value(out: &mut Vec<u8>, ty: &Type, value: &Value) {
     match value {
         Value::Boolean(b) => out.push(u8::from(*b)),
         Value::Int(v) | Value::Date(v) => put_long(out, i64::from(*v)),
-        Value::Long(v) | Value::Time(v) | Value::Timestamp(v) | Value::TimestampTz(v) => {
-            put_long(out, *v)
-        }
+        Value::Long(v)
+        | Value::Time(v)
+        | Value::Timestamp(v)
+        | Value::TimestampTz(v)
+        | Value::TimestampNs(v)
+        | Value::TimestampTzNs(v) => put_long(out, *v),
         Value::Float(v) => out.extend_from_slice(&v.to_le_bytes()),
         Value::Double(v) => out.extend_from_slice(&v.to_le_bytes()),
         Value::String(s) => put_bytes(out, s.as_bytes()),

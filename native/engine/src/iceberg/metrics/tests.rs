@@ -237,6 +237,8 @@ fn file_pruned_by_collected_metrics_holds_no_match() {
             Value::Time(_) => Type::Time,
             Value::Timestamp(_) => Type::Timestamp,
             Value::TimestampTz(_) => Type::TimestampTz,
+            Value::TimestampNs(_) => Type::TimestampNs,
+            Value::TimestampTzNs(_) => Type::TimestampTzNs,
             Value::String(_) => Type::String,
             Value::Binary(_) => Type::Binary,
         };

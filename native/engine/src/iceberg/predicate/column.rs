@@ -7,7 +7,7 @@ use arrow::array::{Array, ArrayAccessor, ArrayRef, AsArray, BooleanArray, String
 use arrow::compute::kernels::comparison::{contains, ends_with, starts_with};
 use arrow::datatypes::{
     DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type,
-    Time64MicrosecondType, TimeUnit, TimestampMicrosecondType,
+    Time64MicrosecondType, TimeUnit, TimestampMicrosecondType, TimestampNanosecondType,
 };
 
 use super::{CompareOp, MatchOp};
@@ -38,6 +38,9 @@ macro_rules! by_type {
             DataType::Time64(TimeUnit::Microsecond) => $run!(array.as_primitive::<Time64MicrosecondType>(), V::Time(v) => *v),
             DataType::Timestamp(TimeUnit::Microsecond, _) => {
                 $run!(array.as_primitive::<TimestampMicrosecondType>(), V::Timestamp(v) | V::TimestampTz(v) => *v)
+            }
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+                $run!(array.as_primitive::<TimestampNanosecondType>(), V::TimestampNs(v) | V::TimestampTzNs(v) => *v)
             }
             DataType::Utf8 => $run!(array.as_string::<i32>(), V::String(v) => v.as_str()),
             DataType::LargeUtf8 => $run!(array.as_string::<i64>(), V::String(v) => v.as_str()),
@@ -194,6 +197,8 @@ fn iceberg_type(ty: &DataType) -> Option<Type> {
         DataType::Time64(TimeUnit::Microsecond) => Type::Time,
         DataType::Timestamp(TimeUnit::Microsecond, None) => Type::Timestamp,
         DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => Type::TimestampTz,
+        DataType::Timestamp(TimeUnit::Nanosecond, None) => Type::TimestampNs,
+        DataType::Timestamp(TimeUnit::Nanosecond, Some(_)) => Type::TimestampTzNs,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Type::String,
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Type::Binary,
         DataType::FixedSizeBinary(length) => Type::Fixed(u32::try_from(*length).ok()?),

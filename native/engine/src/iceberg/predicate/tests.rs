@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, FixedSizeBinaryBuilder,
     Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
-    Time64MicrosecondArray, TimestampMicrosecondArray,
+    Time64MicrosecondArray, TimestampMicrosecondArray, TimestampNanosecondArray,
 };
 use arrow::datatypes::{Field as ArrowField, Schema as ArrowSchema};
 
@@ -158,6 +158,8 @@ pub(in crate::iceberg) fn domains() -> Vec<Vec<Value>> {
             Value::Binary(vec![128, 1]),
             Value::Binary(vec![255]),
         ],
+        [i64::MIN, -1, 0, 1].map(Value::TimestampNs).to_vec(),
+        [i64::MIN, -1, 0, 1].map(Value::TimestampTzNs).to_vec(),
     ]
 }
 
@@ -225,6 +227,17 @@ pub(in crate::iceberg) fn column(sample: &Value, rows: &[Option<Value>]) -> Arra
                     .collect::<TimestampMicrosecondArray>()
                     .with_timezone("UTC"),
             )
+        }
+        Value::TimestampNs(_) => {
+            array!(TimestampNanosecondArray, rows, Value::TimestampNs(v) => v)
+        }
+        Value::TimestampTzNs(_) => {
+            let values = rows.iter().map(|r| match r {
+                Some(Value::TimestampTzNs(v)) => Some(*v),
+                _ => None,
+            });
+            let values = values.collect::<TimestampNanosecondArray>();
+            Arc::new(values.with_timezone("UTC"))
         }
         Value::String(_) => array!(StringArray, rows, Value::String(v) => v),
         Value::Uuid(_) => fixed(16),

@@ -22,6 +22,8 @@ fn type_of(value: &Value) -> Type {
         Value::Time(_) => Type::Time,
         Value::Timestamp(_) => Type::Timestamp,
         Value::TimestampTz(_) => Type::TimestampTz,
+        Value::TimestampNs(_) => Type::TimestampNs,
+        Value::TimestampTzNs(_) => Type::TimestampTzNs,
         Value::String(_) => Type::String,
         Value::Uuid(_) => Type::Uuid,
         Value::Fixed(b) => Type::Fixed(b.len() as u32),

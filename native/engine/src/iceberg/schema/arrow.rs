@@ -18,6 +18,10 @@ pub const FIELD_ID_KEY: &str = "PARQUET:field_id";
 pub const DOC_KEY: &str = "doc";
 const EXTENSION_KEY: &str = "ARROW:extension:name";
 const UUID_EXTENSION: &str = "arrow.uuid";
+/// The key of field metadata that names an Iceberg type which its Arrow type does not tell.
+const TYPE_KEY: &str = "benostream.type";
+/// The key of field metadata that names an Iceberg type which cannot be read.
+const UNSUPPORTED_KEY: &str = "benostream.unsupported";
 
 /// The Iceberg field id that an Arrow field carries.
 pub fn field_id(field: &ArrowField) -> Option<i32> {
@@ -31,6 +35,31 @@ pub(crate) fn is_uuid(field: &ArrowField) -> bool {
             .metadata()
             .get(EXTENSION_KEY)
             .is_some_and(|e| e == UUID_EXTENSION)
+}
+
+/// Whether an Arrow field of text holds variants.
+pub(crate) fn is_variant(field: &ArrowField) -> bool {
+    let name = field.metadata().get(TYPE_KEY);
+    name.is_some_and(|name| name == "variant")
+}
+
+/// Refuses a column whose type, or one inside it, cannot be read. Errors: Unsupported names column and type.
+pub(crate) fn check_supported(column: &ArrowField) -> Result<()> {
+    fn unsupported(field: &ArrowField) -> Option<&str> {
+        let own = field.metadata().get(UNSUPPORTED_KEY).map(String::as_str);
+        own.or_else(|| match field.data_type() {
+            DataType::Struct(fields) => fields.iter().find_map(|field| unsupported(field)),
+            DataType::List(inner) | DataType::Map(inner, _) => unsupported(inner),
+            _ => None,
+        })
+    }
+    match unsupported(column) {
+        None => Ok(()),
+        Some(ty) => Err(Error::unsupported(format!(
+            "column '{}' of type {ty} is not supported",
+            column.name()
+        ))),
+    }
 }
 
 /// The name of a type as users know it: Iceberg's where it has one.
@@ -63,8 +92,8 @@ impl Schema {
         Ok((Schema::new(0, fields)?, ids.next - 1))
     }
 
-    /// The Arrow schema in normal form, with ids at every level.
-    /// Errors: Unsupported names the first column of a type this engine does not know.
+    /// The Arrow schema in normal form, with ids at every level. A column of a type this engine does not know
+    /// is there, and [`check_supported`] refuses it.
     pub fn to_arrow(&self) -> Result<ArrowSchema> {
         Ok(ArrowSchema::new(
             self.fields
@@ -76,7 +105,7 @@ impl Schema {
 }
 
 impl Field {
-    /// The Arrow field in normal form. Errors: Unsupported names the column.
+    /// The Arrow field in normal form. Errors: Unsupported names a column that is too long.
     pub fn to_arrow(&self) -> Result<ArrowField> {
         let ty = self.ty.to_arrow().map_err(|e| match e.kind() {
             crate::error::ErrorKind::Unsupported => Error::unsupported(format!(
@@ -86,15 +115,22 @@ impl Field {
             _ => e,
         })?;
         let mut metadata = HashMap::from([(FIELD_ID_KEY.to_owned(), self.id.to_string())]);
-        if self.ty == Type::Uuid {
-            metadata.insert(EXTENSION_KEY.to_owned(), UUID_EXTENSION.to_owned());
-        }
+        let (key, value) = match &self.ty {
+            Type::Uuid => (EXTENSION_KEY, UUID_EXTENSION.to_owned()),
+            Type::Unknown | Type::Variant | Type::Geometry(_) | Type::Geography(_) => {
+                (TYPE_KEY, self.ty.to_string())
+            }
+            Type::Opaque(_) => (UNSUPPORTED_KEY, self.ty.to_string()),
+            _ => return Ok(ArrowField::new(&self.name, ty, !self.required).with_metadata(metadata)),
+        };
+        metadata.insert(key.to_owned(), value);
         Ok(ArrowField::new(&self.name, ty, !self.required).with_metadata(metadata))
     }
 }
 
 impl Type {
-    /// The Arrow type in normal form. Errors: Unsupported for a type this engine does not know.
+    /// The Arrow type in normal form: Null for one this engine does not know. Errors: Unsupported for a fixed that
+    /// is too long.
     pub fn to_arrow(&self) -> Result<DataType> {
         Ok(match self {
             Type::Boolean => DataType::Boolean,
@@ -109,14 +145,16 @@ impl Type {
             Type::Time => DataType::Time64(TimeUnit::Microsecond),
             Type::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
             Type::TimestampTz => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
-            Type::String => DataType::Utf8,
+            Type::TimestampNs => DataType::Timestamp(TimeUnit::Nanosecond, None),
+            Type::TimestampTzNs => DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
+            Type::String | Type::Variant => DataType::Utf8,
             Type::Uuid => DataType::FixedSizeBinary(16),
             Type::Fixed(length) => {
                 let length = i32::try_from(*length)
                     .map_err(|_| Error::unsupported(format!("type {self} is too long")))?;
                 DataType::FixedSizeBinary(length)
             }
-            Type::Binary => DataType::Binary,
+            Type::Binary | Type::Geometry(_) | Type::Geography(_) => DataType::Binary,
             Type::Struct(fields) => DataType::Struct(
                 fields
                     .iter()
@@ -132,9 +170,7 @@ impl Type {
                     false,
                 )
             }
-            Type::Opaque(_) => {
-                return Err(Error::unsupported(format!("type {self} is not supported")));
-            }
+            Type::Unknown | Type::Opaque(_) => DataType::Null,
         })
     }
 }

@@ -142,6 +142,10 @@ fn primitive(text: &str) -> Option<Type> {
         "time" => Type::Time,
         "timestamp" => Type::Timestamp,
         "timestamptz" => Type::TimestampTz,
+        "timestamp_ns" => Type::TimestampNs,
+        "timestamptz_ns" => Type::TimestampTzNs,
+        "unknown" => Type::Unknown,
+        "variant" => Type::Variant,
         "string" => Type::String,
         "uuid" => Type::Uuid,
         "binary" => Type::Binary,
@@ -150,6 +154,12 @@ fn primitive(text: &str) -> Option<Type> {
 }
 
 fn parameterised(text: &str) -> Option<Type> {
+    if is_shape(text, "geometry") {
+        return Some(Type::Geometry(text.to_owned()));
+    }
+    if is_shape(text, "geography") {
+        return Some(Type::Geography(text.to_owned()));
+    }
     if let Some(length) = text.strip_prefix("fixed") {
         let length = length
             .trim()
@@ -169,6 +179,13 @@ fn parameterised(text: &str) -> Option<Type> {
     let (precision, scale): (u8, u8) = (precision.trim().parse().ok()?, scale.trim().parse().ok()?);
     ((1..=38).contains(&precision) && scale <= precision)
         .then_some(Type::Decimal { precision, scale })
+}
+
+/// Whether the text names a type of shapes: alone, or with a reference system and more in brackets.
+fn is_shape(text: &str, name: &str) -> bool {
+    text.strip_prefix(name).map(str::trim).is_some_and(|rest| {
+        rest.is_empty() || (rest.starts_with('(') && rest.ends_with(')') && rest.len() > 2)
+    })
 }
 
 fn struct_json(fields: &[Field]) -> Map<String, Json> {

@@ -16,7 +16,7 @@ use super::value::Value;
 use crate::error::Result;
 
 pub use arrow::{DOC_KEY, FIELD_ID_KEY, field_id, vector_dimensions};
-pub(crate) use arrow::{is_uuid, type_name};
+pub(crate) use arrow::{check_supported, is_uuid, is_variant, type_name};
 
 /// The greatest field id that a table may assign (the ids above are reserved).
 pub const MAX_FIELD_ID: i32 = 2_147_483_447;
@@ -42,6 +42,9 @@ pub enum Type {
     Time,
     Timestamp,
     TimestampTz,
+    /// Nanoseconds, as the next.
+    TimestampNs,
+    TimestampTzNs,
     String,
     Uuid,
     /// Bytes of this length.
@@ -55,6 +58,14 @@ pub enum Type {
         key: Box<Field>,
         value: Box<Field>,
     },
+    /// No value but NULL, and no column in any file.
+    Unknown,
+    /// Values that carry their types; read as JSON text.
+    Variant,
+    /// Shapes as WKB, by the text of the type with its reference system.
+    Geometry(String),
+    /// Shapes on the globe as WKB, by the text of the type.
+    Geography(String),
     /// A type this engine does not know, as its JSON.
     Opaque(Json),
 }
@@ -64,8 +75,29 @@ impl Type {
     pub fn is_primitive(&self) -> bool {
         !matches!(
             self,
-            Type::Struct(_) | Type::List(_) | Type::Map { .. } | Type::Opaque(_)
+            Type::Struct(_)
+                | Type::List(_)
+                | Type::Map { .. }
+                | Type::Unknown
+                | Type::Variant
+                | Type::Geometry(_)
+                | Type::Geography(_)
+                | Type::Opaque(_)
         )
+    }
+
+    /// Whether the type is or holds one that this engine reads at most.
+    pub fn is_read_only(&self) -> bool {
+        match self {
+            Type::TimestampNs
+            | Type::TimestampTzNs
+            | Type::Unknown
+            | Type::Variant
+            | Type::Geometry(_)
+            | Type::Geography(_)
+            | Type::Opaque(_) => true,
+            _ => self.children().any(|f| f.ty.is_read_only()),
+        }
     }
 
     /// Whether the type is or holds one that this engine does not know.
@@ -119,6 +151,11 @@ impl fmt::Display for Type {
             Type::Time => f.write_str("time"),
             Type::Timestamp => f.write_str("timestamp"),
             Type::TimestampTz => f.write_str("timestamptz"),
+            Type::TimestampNs => f.write_str("timestamp_ns"),
+            Type::TimestampTzNs => f.write_str("timestamptz_ns"),
+            Type::Unknown => f.write_str("unknown"),
+            Type::Variant => f.write_str("variant"),
+            Type::Geometry(text) | Type::Geography(text) => f.write_str(text),
             Type::String => f.write_str("string"),
             Type::Uuid => f.write_str("uuid"),
             Type::Fixed(length) => write!(f, "fixed[{length}]"),

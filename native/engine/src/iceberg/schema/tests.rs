@@ -180,19 +180,19 @@ fn types_with_blanks_are_read_and_unknown_ones_are_opaque() {
     );
     assert_eq!(ty("fixed[ 16 ]"), Type::Fixed(16));
     for opaque in [
-        "timestamp_ns",
-        "variant",
-        "geometry(OGC:CRS84)",
+        "interval",
         "decimal(39, 2)",
         "decimal(4, 5)",
         "fixed[x]",
-        "unknown",
+        "geometry(",
+        "geometry()",
+        "geographyx",
     ] {
         assert_eq!(ty(opaque), Type::Opaque(json!(opaque)));
     }
     let json = json!({"type": "struct", "fields": [
         {"id": 1, "name": "v", "required": false, "type": {"type": "tensor", "of": "float"}},
-        {"id": 2, "name": "l", "required": false, "type": {"type": "list", "element-id": 3, "element": "variant", "element-required": false}},
+        {"id": 2, "name": "l", "required": false, "type": {"type": "list", "element-id": 3, "element": "interval", "element-required": false}},
         {"id": 4, "name": "ok", "required": true, "type": "int", "doc": "d", "initial-default": 5, "write-default": 6},
     ]});
     let schema = Schema::from_json(&json).unwrap();
@@ -206,13 +206,42 @@ fn types_with_blanks_are_read_and_unknown_ones_are_opaque() {
         Some(Value::Int(5))
     );
     assert_eq!(Schema::from_json(&schema.to_json()).unwrap(), schema);
-    let error = schema.to_arrow().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert!(error.to_string().contains("'v'"), "{error}");
+    let arrow = schema.to_arrow().unwrap();
+    for column in ["v", "l"] {
+        let error = check_supported(arrow.field_with_name(column).unwrap()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(
+            error.to_string().contains(&format!("'{column}'")),
+            "{error}"
+        );
+    }
+    check_supported(arrow.field_with_name("ok").unwrap()).unwrap();
     assert_eq!(
         schema.fields[2].to_arrow().unwrap().data_type(),
         &DataType::Int32
     );
+}
+
+#[test]
+fn r_ty2_types_of_version_3_are_read_and_written_back() {
+    let ns = |zone: Option<&str>| DataType::Timestamp(TimeUnit::Nanosecond, zone.map(Into::into));
+    for (text, arrow) in [
+        ("timestamp_ns", ns(None)),
+        ("timestamptz_ns", ns(Some("UTC"))),
+        ("unknown", DataType::Null),
+        ("variant", DataType::Utf8),
+        ("geometry", DataType::Binary),
+        ("geometry(OGC:CRS84)", DataType::Binary),
+        ("geography( srid:4326 , karney )", DataType::Binary),
+    ] {
+        let ty = Type::from_json(&json!(text)).unwrap();
+        assert!(!ty.has_opaque() && ty.is_read_only(), "{text}");
+        assert_eq!(ty.to_json(), json!(text));
+        let field = Field::new(1, "c", false, ty).to_arrow().unwrap();
+        assert_eq!(field.data_type(), &arrow, "{text}");
+        assert_eq!(is_variant(&field), text == "variant");
+        check_supported(&field).unwrap();
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, FixedSizeBinaryArray,
     Float32Array, Float64Array, Int32Array, Int64Array, StringArray, Time64MicrosecondArray,
-    TimestampMicrosecondArray, UInt32Array, new_null_array,
+    TimestampMicrosecondArray, TimestampNanosecondArray, UInt32Array, new_null_array,
 };
 use arrow::compute::take;
 use arrow::datatypes::DataType;
@@ -47,6 +47,10 @@ fn single(value: &Value) -> Result<ArrayRef> {
         Value::Timestamp(v) => Arc::new(TimestampMicrosecondArray::from_value(*v, 1)),
         Value::TimestampTz(v) => {
             Arc::new(TimestampMicrosecondArray::from_value(*v, 1).with_timezone("UTC"))
+        }
+        Value::TimestampNs(v) => Arc::new(TimestampNanosecondArray::from_value(*v, 1)),
+        Value::TimestampTzNs(v) => {
+            Arc::new(TimestampNanosecondArray::from_value(*v, 1).with_timezone("UTC"))
         }
         Value::String(v) => Arc::new(StringArray::from(vec![v.as_str()])),
         Value::Uuid(v) => Arc::new(FixedSizeBinaryArray::try_from_iter([v].into_iter())?),

@@ -9,9 +9,12 @@ pub fn encode(value: &Value) -> Vec<u8> {
     match value {
         Value::Boolean(b) => vec![u8::from(*b)],
         Value::Int(v) | Value::Date(v) => v.to_le_bytes().to_vec(),
-        Value::Long(v) | Value::Time(v) | Value::Timestamp(v) | Value::TimestampTz(v) => {
-            v.to_le_bytes().to_vec()
-        }
+        Value::Long(v)
+        | Value::Time(v)
+        | Value::Timestamp(v)
+        | Value::TimestampTz(v)
+        | Value::TimestampNs(v)
+        | Value::TimestampTzNs(v) => v.to_le_bytes().to_vec(),
         Value::Float(v) => v.to_le_bytes().to_vec(),
         Value::Double(v) => v.to_le_bytes().to_vec(),
         Value::Decimal { unscaled, .. } => minimal_be(*unscaled),
@@ -35,6 +38,8 @@ pub fn decode(ty: &Type, bytes: &[u8]) -> Option<Value> {
         Type::Time => Value::Time(long(bytes)?),
         Type::Timestamp => Value::Timestamp(long(bytes)?),
         Type::TimestampTz => Value::TimestampTz(long(bytes)?),
+        Type::TimestampNs => Value::TimestampNs(long(bytes)?),
+        Type::TimestampTzNs => Value::TimestampTzNs(long(bytes)?),
         Type::Float => Value::Float(f32::from_le_bytes(bytes.try_into().ok()?)),
         Type::Double => match bytes.len() {
             4 => Value::Double(f32::from_le_bytes(bytes.try_into().ok()?).into()),
@@ -52,7 +57,14 @@ pub fn decode(ty: &Type, bytes: &[u8]) -> Option<Value> {
             _ => return None,
         },
         Type::Binary => Value::Binary(bytes.to_vec()),
-        Type::Struct(_) | Type::List(_) | Type::Map { .. } | Type::Opaque(_) => return None,
+        Type::Struct(_)
+        | Type::List(_)
+        | Type::Map { .. }
+        | Type::Unknown
+        | Type::Variant
+        | Type::Geometry(_)
+        | Type::Geography(_)
+        | Type::Opaque(_) => return None,
     })
 }
 

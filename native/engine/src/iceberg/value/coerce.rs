@@ -13,8 +13,14 @@ impl Value {
             | (Value::Time(_), Type::Time)
             | (Value::Timestamp(_), Type::Timestamp)
             | (Value::TimestampTz(_), Type::TimestampTz)
+            | (Value::TimestampNs(_), Type::TimestampNs)
+            | (Value::TimestampTzNs(_), Type::TimestampTzNs)
             | (Value::String(_), Type::String)
             | (Value::Uuid(_), Type::Uuid) => self.clone(),
+            (Value::Timestamp(v), Type::TimestampNs) => Value::TimestampNs(v.checked_mul(1_000)?),
+            (Value::TimestampTz(v), Type::TimestampTzNs) => {
+                Value::TimestampTzNs(v.checked_mul(1_000)?)
+            }
             (Value::Int(_) | Value::Long(_), _) => integer(self.as_integer()?, ty)?,
             (Value::Float(v), Type::Float) => Value::Float(*v),
             (Value::Float(v), Type::Double) => Value::Double(f64::from(*v)),

@@ -6,7 +6,9 @@ use super::Value;
 use crate::error::{Error, Result};
 use crate::iceberg::schema::Type;
 
-const DAY_US: i64 = 86_400_000_000;
+/// Digits of a fraction of a second, in microseconds and in nanoseconds.
+const MICROS: usize = 6;
+const NANOS: usize = 9;
 
 /// The value of type `ty` that `json` holds. Errors: Unsupported for nested values, Corrupt for a wrong one.
 pub fn from_json(ty: &Type, json: &Json) -> Result<Value> {
@@ -42,23 +44,33 @@ fn read(ty: &Type, json: &Json) -> Option<Value> {
             }
         }
         Type::Date => Value::Date(int().or_else(|| i32::try_from(date(json.as_str()?)?).ok())?),
-        Type::Time => Value::Time(time(json.as_str()?)?),
-        Type::Timestamp => Value::Timestamp(timestamp(json.as_str()?)?),
-        Type::TimestampTz => {
-            let text = json.as_str()?;
-            let text = text
-                .strip_suffix("+00:00")
-                .or_else(|| text.strip_suffix('Z'))?;
-            Value::TimestampTz(timestamp(text)?)
-        }
+        Type::Time => Value::Time(time(json.as_str()?, MICROS)?),
+        Type::Timestamp => Value::Timestamp(timestamp(json.as_str()?, MICROS)?),
+        Type::TimestampTz => Value::TimestampTz(timestamp(utc(json)?, MICROS)?),
+        Type::TimestampNs => Value::TimestampNs(timestamp(json.as_str()?, NANOS)?),
+        Type::TimestampTzNs => Value::TimestampTzNs(timestamp(utc(json)?, NANOS)?),
         Type::String => Value::String(json.as_str()?.to_owned()),
         Type::Uuid => Value::Uuid(*uuid::Uuid::parse_str(json.as_str()?).ok()?.as_bytes()),
         Type::Fixed(length) => {
             Value::Fixed(hex(json.as_str()?).filter(|b| u32::try_from(b.len()) == Ok(*length))?)
         }
         Type::Binary => Value::Binary(hex(json.as_str()?)?),
-        Type::Struct(_) | Type::List(_) | Type::Map { .. } | Type::Opaque(_) => return None,
+        Type::Struct(_)
+        | Type::List(_)
+        | Type::Map { .. }
+        | Type::Unknown
+        | Type::Variant
+        | Type::Geometry(_)
+        | Type::Geography(_)
+        | Type::Opaque(_) => return None,
     })
+}
+
+/// A timestamp's text without its zone, which is UTC.
+fn utc(json: &Json) -> Option<&str> {
+    let text = json.as_str()?;
+    text.strip_suffix("+00:00")
+        .or_else(|| text.strip_suffix('Z'))
 }
 
 fn decimal(text: &str, precision: u8, scale: u8) -> Option<i128> {
@@ -104,15 +116,15 @@ fn date(text: &str) -> Option<i64> {
     Some(era * 146_097 + day_of_era - 719_468)
 }
 
-/// Microseconds since midnight of `HH:MM[:SS[.fraction]]`.
-fn time(text: &str) -> Option<i64> {
+/// Time since midnight of `HH:MM[:SS[.fraction]]`, in units of so many digits of a second.
+fn time(text: &str, digits: usize) -> Option<i64> {
     let mut parts = text.split(':');
     let (hour, minute) = (number(parts.next()?)?, number(parts.next()?)?);
     let (second, fraction) = match parts.next() {
         None => (0, 0),
         Some(seconds) => {
             let (whole, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
-            let padding = 6usize.checked_sub(fraction.len())?;
+            let padding = digits.checked_sub(fraction.len())?;
             (
                 number(whole)?,
                 number(&format!("{fraction}{}", "0".repeat(padding)))?,
@@ -120,12 +132,21 @@ fn time(text: &str) -> Option<i64> {
         }
     };
     let valid = parts.next().is_none() && hour < 24 && minute < 60 && second < 60;
-    valid.then_some(((hour * 60 + minute) * 60 + second) * 1_000_000 + fraction)
+    valid.then_some(((hour * 60 + minute) * 60 + second) * per_second(digits) + fraction)
 }
 
-fn timestamp(text: &str) -> Option<i64> {
+fn timestamp(text: &str, digits: usize) -> Option<i64> {
     let (day, clock) = text.split_once('T')?;
-    date(day)?.checked_mul(DAY_US)?.checked_add(time(clock)?)
+    let day = date(day)?.checked_mul(86_400 * per_second(digits))?;
+    day.checked_add(time(clock, digits)?)
+}
+
+fn per_second(digits: usize) -> i64 {
+    if digits == NANOS {
+        1_000_000_000
+    } else {
+        1_000_000
+    }
 }
 
 fn number(text: &str) -> Option<i64> {

@@ -27,6 +27,8 @@ fn types() -> Vec<Type> {
         Type::Uuid,
         Type::Fixed(2),
         Type::Binary,
+        Type::TimestampNs,
+        Type::TimestampTzNs,
     ]
 }
 
@@ -152,6 +154,16 @@ fn defaults_are_read_from_json() {
             Value::TimestampTz(1_510_871_468_000_000),
         ),
         (
+            Type::TimestampNs,
+            json!("1969-12-31T23:59:59.999999999"),
+            Value::TimestampNs(-1),
+        ),
+        (
+            Type::TimestampTzNs,
+            json!("2017-11-16T22:31:08.000001001+00:00"),
+            Value::TimestampTzNs(1_510_871_468_000_001_001),
+        ),
+        (
             Type::String,
             json!("iceberg"),
             Value::String("iceberg".into()),
@@ -173,6 +185,7 @@ fn defaults_are_read_from_json() {
         (Type::Int, json!(1i64 << 40)),
         (Type::Date, json!("2017-13-01")),
         (Type::TimestampTz, json!("2017-11-16T22:31:08+02:00")),
+        (Type::TimestampNs, json!("2300-01-01T00:00:00")),
         (Type::Fixed(3), json!("00ff")),
         (Type::Binary, json!("0g")),
         (

@@ -32,6 +32,14 @@ pub(super) fn value_for(column: &Field, literal: &ScalarValue) -> Option<Value> 
                 _ => None,
             }
         }
+        (DataType::Timestamp(TimeUnit::Nanosecond, zone), _) => {
+            let (nanos, zoned) = nanoseconds(literal)?;
+            match (zone.is_some(), zoned) {
+                (true, true) => Some(Value::TimestampTzNs(nanos)),
+                (false, false) => Some(Value::TimestampNs(nanos)),
+                _ => None,
+            }
+        }
         (
             DataType::Utf8,
             ScalarValue::Utf8(Some(v))
@@ -126,6 +134,15 @@ fn time(literal: &ScalarValue) -> Option<i64> {
         ScalarValue::Time32Second(Some(v)) => Some(i64::from(*v) * 1_000_000),
         _ => None,
     }
+}
+
+/// Nanoseconds, and whether the literal has a zone.
+fn nanoseconds(literal: &ScalarValue) -> Option<(i64, bool)> {
+    if let ScalarValue::TimestampNanosecond(Some(v), zone) = literal {
+        return Some((*v, zone.is_some()));
+    }
+    let (micros, zoned) = timestamp(literal)?;
+    Some((micros.checked_mul(1_000)?, zoned))
 }
 
 /// Microseconds, and whether the literal has a zone.

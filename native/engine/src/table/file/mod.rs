@@ -6,6 +6,8 @@ mod orc;
 mod parquet;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeSet;
 use std::ops::Range;

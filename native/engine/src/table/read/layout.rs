@@ -8,7 +8,7 @@ use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions,
 };
 use arrow::compute::{and, filter_record_batch};
-use arrow::datatypes::{FieldRef, Int64Type, Schema as ArrowSchema, SchemaRef};
+use arrow::datatypes::{DataType, FieldRef, Int64Type, Schema as ArrowSchema, SchemaRef};
 use parquet::arrow::arrow_reader::{ArrowPredicateFn, RowFilter};
 use roaring::RoaringBitmap;
 
@@ -287,7 +287,12 @@ impl Found {
             Origin::Metadata(id, root.filter(|_| metadata::is_lineage(id)))
         } else {
             match root {
-                Some(root) if !self.absent.overrides(id) => Origin::File(root),
+                // What a file holds for a column of type unknown is no value of it.
+                Some(root)
+                    if !self.absent.overrides(id) && *field.data_type() != DataType::Null =>
+                {
+                    Origin::File(root)
+                }
                 _ => Origin::Absent,
             }
         };

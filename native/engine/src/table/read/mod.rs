@@ -6,6 +6,7 @@ mod layout;
 mod metadata;
 mod project;
 mod promote;
+mod variant;
 
 use std::ops::Range;
 use std::pin::Pin;
@@ -23,7 +24,7 @@ use super::split::FileTask;
 use crate::error::{Error, Result};
 use crate::iceberg::mapping::{NameMapping, has_ids, ids_by_name, ids_by_place};
 use crate::iceberg::predicate::{Predicate, reserved};
-use crate::iceberg::schema::{Schema, field_id};
+use crate::iceberg::schema::{Schema, check_supported, field_id};
 use crate::storage::Confined;
 use layout::{Hidden, Layout};
 
@@ -65,15 +66,18 @@ pub(crate) struct FileRead {
     pub(crate) apply_deletes: bool,
 }
 
-/// The Arrow field of an output column. Errors: InvalidInput for an unknown id.
+/// The Arrow field of an output column. Errors: InvalidInput for an unknown id, Unsupported for a type that is not
+/// read.
 pub(crate) fn output_field(table_schema: &ArrowSchema, id: i32) -> Result<FieldRef> {
     let mut fields = table_schema.fields().iter();
-    metadata::field(id)
+    let field = metadata::field(id)
         .or_else(|| fields.find(|f| field_id(f) == Some(id)).cloned())
         .ok_or_else(|| match id {
             reserved::PARTITION => Error::invalid_input("the column _partition was not planned"),
             _ => Error::invalid_input(format!("the table has no column with field id {id}")),
-        })
+        })?;
+    check_supported(&field)?;
+    Ok(field)
 }
 
 /// The output schema of a projection.

@@ -9,8 +9,9 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 
 use super::absent::Absent;
 use super::promote::promote;
+use super::variant;
 use crate::error::{Error, Result};
-use crate::iceberg::schema::field_id;
+use crate::iceberg::schema::{field_id, is_variant};
 
 /// The array as the target field wants it. Errors: Unsupported where a file's type cannot become the table's type,
 /// Corrupt for a value that is none of it.
@@ -21,6 +22,9 @@ pub(super) fn adapt(
     path: &str,
     absent: &Absent,
 ) -> Result<ArrayRef> {
+    if is_variant(to) && *from.data_type() != DataType::Null {
+        return variant::texts(array, path);
+    }
     if from.data_type() == to.data_type() && same_ids(from, to) {
         return Ok(Arc::clone(array));
     }
