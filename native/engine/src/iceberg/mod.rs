@@ -2,6 +2,7 @@
 //! it opens no store and knows no index.
 
 pub(crate) mod avro;
+pub mod deletion_vector;
 pub mod document;
 pub mod features;
 mod json;
@@ -10,6 +11,7 @@ pub mod mapping;
 pub mod metrics;
 pub mod predicate;
 pub mod prune;
+pub(crate) mod puffin;
 pub mod schema;
 pub mod snapshot;
 pub mod spec;

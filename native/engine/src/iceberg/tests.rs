@@ -37,7 +37,7 @@ fn skipped(test: &str, root: &Path) {
     let _ = writeln!(std::io::stderr(), "skipped: {test}: {missing}");
 }
 
-fn fixtures(test: &str) -> Vec<PathBuf> {
+pub(super) fn fixtures(test: &str) -> Vec<PathBuf> {
     let shared = std::env::var("BSDB_SHARED").map(PathBuf::from);
     let root = shared
         .unwrap_or_else(|_| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"))

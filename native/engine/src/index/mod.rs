@@ -7,7 +7,6 @@ pub mod bm25;
 pub mod bounds;
 pub mod hnsw;
 pub mod overlay;
-mod puffin;
 pub mod segment;
 
 use std::collections::BTreeMap;

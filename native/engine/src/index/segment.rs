@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_128};
 
 use super::overlay::FileIdentity;
-use super::puffin;
 use super::{Blob, IndexDefinition};
 use crate::error::{Error, Result};
+use crate::iceberg::puffin;
 
 /// The only format version of the envelope there is.
 pub const FORMAT_VERSION: u32 = 1;

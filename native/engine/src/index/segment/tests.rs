@@ -7,8 +7,8 @@ use roaring::RoaringBitmap;
 
 use super::{CoveredFile, RowLayout, SegmentHeader, SegmentReader, write};
 use crate::error::ErrorKind;
+use crate::iceberg::puffin;
 use crate::index::overlay::FileIdentity;
-use crate::index::puffin;
 use crate::index::testing::Random;
 use crate::index::{Blob, IndexDefinition};
 

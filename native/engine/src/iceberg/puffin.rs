@@ -24,54 +24,54 @@ const ALIGNMENT: usize = 64;
 /// What the footer says about one blob.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) struct BlobMetadata {
+pub(crate) struct BlobMetadata {
     /// Blob type.
     #[serde(rename = "type")]
-    pub(super) kind: String,
+    pub(crate) kind: String,
     /// Field ids the blob was computed from.
     #[serde(default)]
-    pub(super) fields: Vec<i32>,
+    pub(crate) fields: Vec<i32>,
     /// Always -1 in our files: a blob belongs to data files, not to a snapshot.
-    pub(super) snapshot_id: i64,
+    pub(crate) snapshot_id: i64,
     /// Always -1 in our files.
-    pub(super) sequence_number: i64,
+    pub(crate) sequence_number: i64,
     /// Byte position in the file.
-    pub(super) offset: u64,
+    pub(crate) offset: u64,
     /// Length in bytes.
-    pub(super) length: u64,
+    pub(crate) length: u64,
     /// Codec name, absent when the blob is stored as is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) compression_codec: Option<String>,
+    pub(crate) compression_codec: Option<String>,
     /// Free properties.
     #[serde(default)]
-    pub(super) properties: BTreeMap<String, String>,
+    pub(crate) properties: BTreeMap<String, String>,
 }
 
 /// The footer of a Puffin file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Footer {
+pub(crate) struct Footer {
     /// The blobs, in file order.
-    pub(super) blobs: Vec<BlobMetadata>,
+    pub(crate) blobs: Vec<BlobMetadata>,
     /// Properties of the file.
     #[serde(default)]
-    pub(super) properties: BTreeMap<String, String>,
+    pub(crate) properties: BTreeMap<String, String>,
 }
 
 /// A blob to write: type, field ids, properties and bytes.
 #[derive(Clone, Debug)]
-pub(super) struct NewBlob {
+pub(crate) struct NewBlob {
     /// Blob type.
-    pub(super) kind: String,
+    pub(crate) kind: String,
     /// Field ids the blob was computed from.
-    pub(super) fields: Vec<i32>,
+    pub(crate) fields: Vec<i32>,
     /// Free properties.
-    pub(super) properties: BTreeMap<String, String>,
+    pub(crate) properties: BTreeMap<String, String>,
     /// The bytes.
-    pub(super) data: Bytes,
+    pub(crate) data: Bytes,
 }
 
 /// Writes a whole file. Errors: ResourceExhausted beyond the format's limits.
-pub(super) fn write(blobs: Vec<NewBlob>, properties: BTreeMap<String, String>) -> Result<Vec<u8>> {
+pub(crate) fn write(blobs: Vec<NewBlob>, properties: BTreeMap<String, String>) -> Result<Vec<u8>> {
     if blobs.len() > BLOB_COUNT_MAX {
         return Err(Error::resource_exhausted(format!(
             "a puffin file holds at most {BLOB_COUNT_MAX} blobs, not {}",
@@ -124,7 +124,7 @@ pub(super) fn write(blobs: Vec<NewBlob>, properties: BTreeMap<String, String>) -
 }
 
 /// Reads the footer of a whole file. Errors: Corrupt for damaged bytes, Unsupported for a compressed footer.
-pub(super) fn read_footer(file: &[u8]) -> Result<Footer> {
+pub(crate) fn read_footer(file: &[u8]) -> Result<Footer> {
     let tail_start = file
         .len()
         .checked_sub(TAIL_LENGTH)
@@ -176,7 +176,7 @@ pub(super) fn read_footer(file: &[u8]) -> Result<Footer> {
 }
 
 /// Where a blob lies in its file.
-pub(super) fn blob_range(blob: &BlobMetadata) -> Result<Range<usize>> {
+pub(crate) fn blob_range(blob: &BlobMetadata) -> Result<Range<usize>> {
     let start = usize::try_from(blob.offset).map_err(|_| damaged("blob offset out of bounds"))?;
     let length = usize::try_from(blob.length).map_err(|_| damaged("blob length out of bounds"))?;
     let end = start
