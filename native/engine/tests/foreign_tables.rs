@@ -26,38 +26,7 @@ use futures::TryStreamExt;
 use serde_json::Value as Json;
 
 /// The tables that are refused, with the kind and a word of the reason. All others must be read.
-const REFUSED: [(&str, ErrorKind, &str); 8] = [
-    // Not built yet.
-    (
-        "duckdb-iceberg__equality_deletes",
-        ErrorKind::Unsupported,
-        "equality deletes",
-    ),
-    (
-        "impala__iceberg_v2_delete_both_eq_and_pos",
-        ErrorKind::Unsupported,
-        "equality deletes",
-    ),
-    (
-        "impala__iceberg_v2_delete_equality_nulls",
-        ErrorKind::Unsupported,
-        "equality deletes",
-    ),
-    (
-        "impala__iceberg_v2_delete_equality_multi_eq_ids",
-        ErrorKind::Unsupported,
-        "equality deletes",
-    ),
-    (
-        "duckdb-iceberg__legacy_bare_deletion_vector",
-        ErrorKind::Unsupported,
-        "deletion vectors",
-    ),
-    (
-        "impala__iceberg_v3_deletion_vectors",
-        ErrorKind::Unsupported,
-        "deletion vectors",
-    ),
+const REFUSED: &[(&str, ErrorKind, &str)] = &[
     // Damaged: a name mapping with other ids than the schema, and an id above 64 bits.
     (
         "impala__iceberg_migrated_complex_test",

@@ -36,9 +36,8 @@ fn check_file(entry: &Entry) -> Result<()> {
         )))
     };
     match (file.content, &file.format) {
-        (DataContent::EqualityDeletes, _) => return refuse("equality deletes"),
-        (DataContent::PositionDeletes, FileFormat::Puffin) => return refuse("deletion vectors"),
-        (_, FileFormat::Parquet | FileFormat::Orc | FileFormat::Avro) => {}
+        (DataContent::PositionDeletes, FileFormat::Puffin)
+        | (_, FileFormat::Parquet | FileFormat::Orc | FileFormat::Avro) => {}
         (_, other) => return refuse(&format!("files in format {}", other.name())),
     }
     if entry.sequence_number.is_none() {

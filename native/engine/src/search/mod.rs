@@ -16,8 +16,8 @@ use arrow::datatypes::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 use crate::error::{Error, Result};
 use crate::iceberg::schema::Schema;
 use crate::table::{
-    Batches, Environment, FileRead, ReadContext, SearchRequest, Split, SplitScope, output_schema,
-    read_all,
+    Batches, DeletedRows, Environment, FileRead, ReadContext, SearchRequest, Split, SplitScope,
+    output_schema, read_all,
 };
 
 /// The output columns of a plan: the projection, and the value that a search adds.
@@ -39,8 +39,9 @@ fn result_schema(
     Ok(Arc::new(ArrowSchema::new(fields)))
 }
 
-/// The stores and schema of a split, rebuilt from what it carries.
-fn context(scope: &SplitScope, environment: &Environment) -> Result<ReadContext> {
+/// The stores, schema and deletes of a split, rebuilt from what it carries.
+fn context(split: &Split, environment: &Environment) -> Result<ReadContext> {
+    let scope: &SplitScope = &split.scope;
     let schema =
         Schema::from_json(&scope.schema).map_err(|e| e.with("table", &scope.table_location))?;
     let storage = environment.storage();
@@ -49,21 +50,23 @@ fn context(scope: &SplitScope, environment: &Environment) -> Result<ReadContext>
         roots.push(storage.resolve(root)?);
     }
     let partition = scope.partition.as_ref().map(Schema::from_json);
-    ReadContext::new(
+    let mut context = ReadContext::new(
         environment,
         storage.open(&roots),
         schema,
         partition.transpose()?.as_ref(),
         scope.name_mapping.as_deref(),
     )
-    .map_err(|e| e.with("table", &scope.table_location))
+    .map_err(|e| e.with("table", &scope.table_location))?;
+    context.deletes = Arc::new(DeletedRows::of_files(&split.files));
+    Ok(context)
 }
 
 impl Split {
     /// Reads the split's rows, batch by batch; dropping the stream stops the work.
     /// Errors name the file; a damaged segment is a warning and a scan.
     pub async fn open(&self, environment: &Environment) -> Result<(SchemaRef, Batches)> {
-        let context = context(&self.scope, environment)?;
+        let context = context(self, environment)?;
         let request = self.scope.search.as_ref().map(|s| &s.request);
         let schema = result_schema(&context.table_schema, &self.scope.projection, request)?;
         let rows: Batches = match &self.scope.search {

@@ -19,10 +19,10 @@ use crate::index::bm25::{Analyzer, StatisticsCollector};
 use crate::index::segment::RowLayout;
 use crate::index::{IndexDefinition, OpenIndex, TextStatistics, bounds};
 use crate::table::{
-    FileRead, FileTask, LiveFile, MAX_K, OverlayView, PlannedFiles, SEQUENCE, ScanPlan, ScanReport,
-    ScanRequest, SearchPlan, SearchRequest, SegmentPlace, Split, SplitScope, Table, TextPlan,
-    TextSearch, VectorSearch, group, live_files, open_segment, output_field, plan_files,
-    row_schema,
+    FileRead, FileTask, LiveFile, MAX_K, OverlayView, PlannedFiles, ReadContext, SEQUENCE,
+    ScanPlan, ScanReport, ScanRequest, SearchPlan, SearchRequest, SegmentPlace, Split, SplitScope,
+    Table, TextPlan, TextSearch, VectorSearch, group, live_files, open_segment, output_field,
+    plan_files, row_schema,
 };
 
 /// What a request asks for, checked.
@@ -281,6 +281,7 @@ impl Table {
             .into_iter()
             .map(|(f, _)| f)
             .collect();
+        let context = self.read_context(files.iter().map(|f| &f.task))?;
         let mut uncovered: BTreeSet<usize> = (0..files.len()).collect();
         if let (Some(definition), Some(manifest)) = (definition, &overlay.manifest) {
             let identities: Vec<_> = files.iter().map(|f| f.identity.clone()).collect();
@@ -301,7 +302,7 @@ impl Table {
                 match open {
                     Ok(OpenIndex::Text(index)) => {
                         let layout = RowLayout::new(used.segment.files.iter().map(|f| f.rows))?;
-                        let dead = self.dead_rows(&layout, &live).await?;
+                        let dead = dead_rows(&context, &layout, &live).await?;
                         plan.statistics.merge(&index.statistics(&terms, &dead)?);
                         used.live_files.iter().flatten().for_each(|l| {
                             uncovered.remove(l);
@@ -319,58 +320,53 @@ impl Table {
             }
         }
         for file in uncovered.into_iter().filter_map(|i| files.get(i)) {
-            plan.statistics.merge(
-                &self
-                    .scan_statistics(&analyzer, &terms, request.column, file)
-                    .await?,
-            );
+            let scanned = scan_statistics(&context, &analyzer, &terms, request.column, file);
+            plan.statistics.merge(&scanned.await?);
         }
         Ok(plan)
     }
+}
 
-    /// Segment rows that the snapshot does not hold.
-    async fn dead_rows(
-        &self,
-        layout: &RowLayout,
-        files: &[Option<&LiveFile>],
-    ) -> Result<RoaringBitmap> {
-        let context = self.read_context()?;
-        let mut live = RoaringBitmap::new();
-        for (place, file) in files.iter().enumerate() {
-            let Some(file) = file else { continue };
-            live |= layout.embed(place, &context.live(&file.task).await?);
-        }
-        Ok(bounds::all_rows(layout.rows()) - live)
+/// Segment rows that the snapshot does not hold.
+async fn dead_rows(
+    context: &ReadContext,
+    layout: &RowLayout,
+    files: &[Option<&LiveFile>],
+) -> Result<RoaringBitmap> {
+    let mut live = RoaringBitmap::new();
+    for (place, file) in files.iter().enumerate() {
+        let Some(file) = file else { continue };
+        live |= layout.embed(place, context.live(&file.task).await?.as_ref());
     }
+    Ok(bounds::all_rows(layout.rows()) - live)
+}
 
-    async fn scan_statistics(
-        &self,
-        analyzer: &Analyzer,
-        terms: &[String],
-        column: i32,
-        file: &LiveFile,
-    ) -> Result<TextStatistics> {
-        let context = self.read_context()?;
-        let mut collector = StatisticsCollector::new(*analyzer, terms);
-        let read = FileRead {
-            task: Arc::new(file.task.clone()),
-            columns: vec![column].into(),
-            predicate: None,
-            rows: None,
-            apply_deletes: true,
-        };
-        let mut batches = context.read(read).await?;
-        while let Some(batch) = batches.try_next().await? {
-            let texts = super::rows::column_at(&batch, 0)?;
-            let texts = texts
-                .as_string_opt::<i32>()
-                .ok_or_else(|| Error::invalid_input("the searched column holds no text"))?;
-            for row in (0..texts.len()).filter(|row| texts.is_valid(*row)) {
-                collector.add(texts.value(row));
-            }
+async fn scan_statistics(
+    context: &ReadContext,
+    analyzer: &Analyzer,
+    terms: &[String],
+    column: i32,
+    file: &LiveFile,
+) -> Result<TextStatistics> {
+    let mut collector = StatisticsCollector::new(*analyzer, terms);
+    let read = FileRead {
+        task: Arc::new(file.task.clone()),
+        columns: vec![column].into(),
+        predicate: None,
+        rows: None,
+        apply_deletes: true,
+    };
+    let mut batches = context.read(read).await?;
+    while let Some(batch) = batches.try_next().await? {
+        let texts = super::rows::column_at(&batch, 0)?;
+        let texts = texts
+            .as_string_opt::<i32>()
+            .ok_or_else(|| Error::invalid_input("the searched column holds no text"))?;
+        for row in (0..texts.len()).filter(|row| texts.is_valid(*row)) {
+            collector.add(texts.value(row));
         }
-        Ok(collector.finish())
     }
+    Ok(collector.finish())
 }
 
 /// Whether a column is put out or filtered by.

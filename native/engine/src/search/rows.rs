@@ -141,7 +141,7 @@ impl SplitSearch {
     /// The physical rows of a file that live and pass the filter.
     async fn passing(&self, task: &FileTask) -> Result<RoaringBitmap> {
         if self.split.scope.predicate.is_none() {
-            return self.context.live(task).await;
+            return Ok(self.context.live(task).await?.as_ref().clone());
         }
         let mut rows = RoaringBitmap::new();
         let mut batches = self

@@ -2,6 +2,7 @@
 //! or an overwrite whose base is no longer current is a Conflict. Files named by a commit whose outcome is
 //! unknown are never deleted.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,7 +14,7 @@ use crate::clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::iceberg::document::{Commit, Document, Update};
 use crate::iceberg::manifest::{
-    Entry, ListSpec, ManifestContent, ManifestFile, ManifestSpec, write_manifest,
+    DataContent, Entry, ListSpec, ManifestContent, ManifestFile, ManifestSpec, write_manifest,
     write_manifest_list,
 };
 use crate::iceberg::snapshot::{Snapshot, SummaryDelta};
@@ -167,12 +168,26 @@ impl Table {
 
     async fn check_referenced(&self, request: &CommitRequest) -> Result<()> {
         let live = live_files(self).await?;
+        let specs: HashMap<&str, i32> = live
+            .iter()
+            .map(|(file, entry)| (file.task.path.as_str(), entry.data_file.spec_id))
+            .collect();
+        let own = self.document().default_spec()?.spec_id;
         for path in request.messages.iter().flat_map(|m| &m.referenced_files) {
-            if !live.iter().any(|(file, _)| file.task.path == *path) {
-                return Err(Error::conflict(format!(
-                    "data file {path} is no longer part of table {}",
-                    self.name()
-                )));
+            match specs.get(path.as_str()) {
+                None => {
+                    return Err(Error::conflict(format!(
+                        "data file {path} is no longer part of table {}",
+                        self.name()
+                    )));
+                }
+                // A delete file of another spec than its data file's reaches no row of it.
+                Some(spec) if *spec != own => {
+                    return Err(Error::unsupported(format!(
+                        "deleting rows of data file {path}, which has an earlier partition spec"
+                    )));
+                }
+                Some(_) => {}
             }
         }
         Ok(())
@@ -358,7 +373,11 @@ impl Draft {
             }
             ManifestContent::Deletes => {
                 self.delta.removed_delete_files += 1;
-                self.delta.removed_position_deletes += entry.data_file.record_count;
+                let removed = match entry.data_file.content {
+                    DataContent::EqualityDeletes => &mut self.delta.removed_equality_deletes,
+                    _ => &mut self.delta.removed_position_deletes,
+                };
+                *removed += entry.data_file.record_count;
             }
         }
     }

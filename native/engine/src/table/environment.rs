@@ -1,14 +1,13 @@
 //! What all tables of a session share: the stores, the catalog, and bounded caches of immutable
-//! files (footers, opened segments, delete positions). Cheap to clone.
+//! files (footers, opened segments, deletes). Cheap to clone.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parquet::file::metadata::ParquetMetaData;
-use roaring::RoaringBitmap;
 
 use super::cache::Cache;
+use super::deletes::DeleteCaches;
 use crate::catalog::{Catalog, DEFAULT_NAMESPACE, FileSystemCatalog, TableRef};
 use crate::error::{Error, Result};
 use crate::index::OpenIndex;
@@ -16,7 +15,6 @@ use crate::storage::{Location, Storage};
 
 const FOOTER_CACHE_BYTES: usize = 256 << 20;
 const SEGMENT_CACHE_BYTES: usize = 1 << 30;
-const DELETE_CACHE_BYTES: usize = 128 << 20;
 
 /// Shared state of a session.
 #[derive(Clone)]
@@ -29,7 +27,7 @@ struct Inner {
     catalog: Arc<dyn Catalog>,
     footers: Footers,
     segments: Cache<String, OpenIndex>,
-    deletes: Cache<(String, u64), Arc<BTreeMap<String, RoaringBitmap>>>,
+    deletes: DeleteCaches,
     distances: AtomicU64,
 }
 
@@ -59,7 +57,7 @@ impl Environment {
                 catalog,
                 footers: Footers(Cache::new(FOOTER_CACHE_BYTES)),
                 segments: Cache::new(SEGMENT_CACHE_BYTES),
-                deletes: Cache::new(DELETE_CACHE_BYTES),
+                deletes: DeleteCaches::default(),
                 distances: AtomicU64::new(0),
             }),
         })
@@ -113,9 +111,7 @@ impl Environment {
         &self.inner.segments
     }
 
-    pub(crate) fn delete_cache(
-        &self,
-    ) -> &Cache<(String, u64), Arc<BTreeMap<String, RoaringBitmap>>> {
+    pub(crate) fn deletes(&self) -> &DeleteCaches {
         &self.inner.deletes
     }
 }

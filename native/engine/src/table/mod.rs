@@ -30,11 +30,12 @@ pub use request::{
     TextSearch, VectorSearch,
 };
 pub use split::{
-    DeleteRef, FileTask, RowSet, SearchPlan, SegmentPlace, SegmentRef, Split, SplitScope, TextPlan,
-    build_id,
+    DeleteKind, DeleteRef, FileTask, RowSet, SearchPlan, SegmentPlace, SegmentRef, Split,
+    SplitScope, TextPlan, build_id,
 };
 pub use writer::{CommitMessage, TableWriter};
 
+pub(crate) use deletes::DeletedRows;
 pub(crate) use overlay::{OverlayStore, OverlayView, open_segment};
 pub(crate) use plan::{LiveFile, PlannedFiles, group, live_files, plan_files};
 pub(crate) use read::{FileRead, ReadContext, output_field, output_schema, read_all, row_schema};
@@ -243,15 +244,20 @@ impl Table {
         Ok(live)
     }
 
-    /// What reads of this table share.
-    pub(crate) fn read_context(&self) -> Result<ReadContext> {
-        ReadContext::new(
+    /// What reads of these files of the table share.
+    pub(crate) fn read_context<'a>(
+        &self,
+        files: impl IntoIterator<Item = &'a FileTask>,
+    ) -> Result<ReadContext> {
+        let mut context = ReadContext::new(
             &self.environment,
             self.files.clone(),
             self.schema()?.clone(),
             None,
             self.name_mapping(),
-        )
+        )?;
+        context.deletes = Arc::new(DeletedRows::of_files(files));
+        Ok(context)
     }
 
     /// The ids of columns in files that hold none, as the table's property gives them.

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::Table;
-use super::deletes::spelling;
+use super::deletes::DeleteIndex;
 use super::overlay::{OverlayView, open_segment};
 use super::request::{ScanReport, ScanRequest};
-use super::split::{DeleteRef, FileTask, RowSet, Split, SplitScope};
+use super::split::{FileTask, RowSet, Split, SplitScope};
 use crate::error::{Error, Result};
 use crate::iceberg::manifest::{DataContent, Entry, FileFormat};
 use crate::iceberg::predicate::Predicate;
@@ -41,40 +41,12 @@ pub(crate) async fn live_files(table: &Table) -> Result<Vec<(LiveFile, Entry)>> 
     let (data, deletes): (Vec<Entry>, Vec<Entry>) = entries
         .into_iter()
         .partition(|e| e.data_file.content == DataContent::Data);
+    let deletes = DeleteIndex::new(table.document(), &deletes)?;
     let mut files = Vec::with_capacity(data.len());
-    // A delete file is for one data file or, without a name, for any.
-    let mut by_path: HashMap<Option<String>, Vec<&Entry>> = HashMap::new();
-    for delete in &deletes {
-        let path = delete.data_file.referenced_data_file.as_deref();
-        by_path.entry(path.map(spelling)).or_default().push(delete);
-    }
     for entry in data {
-        let named = by_path.get(&Some(spelling(&entry.data_file.path)));
-        let applicable = named
-            .into_iter()
-            .chain(by_path.get(&None))
-            .flatten()
-            .filter(|delete| applies(delete, &entry))
-            .map(|delete| delete_ref(delete))
-            .collect();
-        files.push((live_file(table, &entry, applicable)?, entry));
+        files.push((live_file(table, &entry, &deletes)?, entry));
     }
     Ok(files)
-}
-
-fn applies(delete: &Entry, data: &Entry) -> bool {
-    let file = &delete.data_file;
-    delete.sequence_number >= data.sequence_number
-        && file.spec_id == data.data_file.spec_id
-        && file.partition == data.data_file.partition
-}
-
-fn delete_ref(entry: &Entry) -> DeleteRef {
-    DeleteRef {
-        path: entry.data_file.path.clone(),
-        size: entry.data_file.file_size_in_bytes,
-        for_one_file: entry.data_file.referenced_data_file.is_some(),
-    }
 }
 
 /// Inheritance leaves no live entry without sequence numbers.
@@ -87,7 +59,7 @@ fn sequence(number: Option<i64>, entry: &Entry) -> Result<i64> {
     })
 }
 
-fn live_file(table: &Table, entry: &Entry, deletes: Vec<DeleteRef>) -> Result<LiveFile> {
+fn live_file(table: &Table, entry: &Entry, deletes: &DeleteIndex<'_>) -> Result<LiveFile> {
     let file = &entry.data_file;
     let document = table.document();
     let spec = document.spec(file.spec_id).ok_or_else(|| {
@@ -108,9 +80,9 @@ fn live_file(table: &Table, entry: &Entry, deletes: Vec<DeleteRef>) -> Result<Li
             _ => 1,
         },
         rows: None,
-        deletes,
+        deletes: deletes.of(entry)?,
         absent_values: file
-            .absent_values(spec, table.schema()?)?
+            .absent_values(spec, deletes.schema())?
             .into_iter()
             .collect(),
         spec_id: file.spec_id,

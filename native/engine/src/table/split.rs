@@ -2,6 +2,7 @@
 //! statistics, never secrets and never handles, and start with a magic, a version and the build id,
 //! so that an executor of another build refuses them instead of misreading them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use roaring::RoaringBitmap;
@@ -95,8 +96,45 @@ pub struct DeleteRef {
     pub path: String,
     /// Bytes.
     pub size: u64,
-    /// Whether the manifest says that it is for one data file.
-    pub for_one_file: bool,
+    /// What to read it as.
+    pub format: FileFormat,
+    /// Its data sequence number.
+    pub sequence_number: i64,
+    /// How it says which rows are deleted.
+    pub kind: DeleteKind,
+}
+
+impl DeleteRef {
+    /// Whether it compares values, so that rows must be read to know which of them are deleted.
+    pub(crate) fn is_by_value(&self) -> bool {
+        matches!(self.kind, DeleteKind::Equality { .. })
+    }
+}
+
+/// How a delete file says which rows are deleted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum DeleteKind {
+    /// By path and position.
+    Positions {
+        /// Whether the manifest says that it deletes rows of one data file.
+        for_one_file: bool,
+    },
+    /// By a deletion vector.
+    Vector {
+        /// First byte of the blob.
+        offset: u64,
+        /// Bytes of the blob.
+        length: u64,
+        /// Rows deleted.
+        cardinality: u64,
+    },
+    /// By the values of some columns.
+    Equality {
+        /// Equal for the files of one plan that compare the same columns and reach the same data files.
+        group: u32,
+        /// The columns as an Iceberg schema, nothing else inside them.
+        columns: serde_json::Value,
+    },
 }
 
 /// One data file, or some row groups of it.
@@ -118,8 +156,9 @@ pub struct FileTask {
     pub row_group_count: usize,
     /// Physical rows that an index proposed; None: all.
     pub rows: Option<RowSet>,
-    /// Position delete files.
-    pub deletes: Vec<DeleteRef>,
+    /// The delete files that apply; a split's bytes hold each of them once for all of its files.
+    #[serde(skip)]
+    pub deletes: Vec<Arc<DeleteRef>>,
     /// What columns hold that the file may lack, by field id: the values of identity partition fields; None is NULL.
     pub absent_values: Vec<(i32, Option<Value>)>,
     /// Its partition spec.
@@ -214,7 +253,45 @@ struct SplitBody {
     build: String,
     scope: SplitScope,
     files: Vec<FileTask>,
+    deletes: Vec<DeleteRef>,
+    /// Per file the places of its deletes.
+    deletes_of_files: Vec<Vec<usize>>,
     segments: Vec<SegmentRef>,
+}
+
+/// Each delete file once, and per data file the places of its own.
+fn shared_deletes(files: &[FileTask]) -> (Vec<DeleteRef>, Vec<Vec<usize>>) {
+    let mut places: HashMap<*const DeleteRef, usize> = HashMap::new();
+    let mut deletes = Vec::new();
+    let mut of_file = |file: &FileTask| {
+        let mut place = |delete: &Arc<DeleteRef>| {
+            *places.entry(Arc::as_ptr(delete)).or_insert_with(|| {
+                deletes.push(delete.as_ref().clone());
+                deletes.len() - 1
+            })
+        };
+        file.deletes.iter().map(&mut place).collect()
+    };
+    let of_files = files.iter().map(&mut of_file).collect();
+    (deletes, of_files)
+}
+
+/// Gives the files the deletes that [`shared_deletes`] took from them. Errors: InvalidInput.
+fn give_back(
+    files: &mut [FileTask],
+    deletes: Vec<DeleteRef>,
+    of_files: &[Vec<usize>],
+) -> Result<()> {
+    let damaged = || Error::invalid_input("split is damaged: its deletes do not fit its files");
+    if files.len() != of_files.len() {
+        return Err(damaged());
+    }
+    let deletes: Vec<Arc<DeleteRef>> = deletes.into_iter().map(Arc::new).collect();
+    for (file, places) in files.iter_mut().zip(of_files) {
+        let of_file = places.iter().map(|place| deletes.get(*place).cloned());
+        file.deletes = of_file.collect::<Option<_>>().ok_or_else(damaged)?;
+    }
+    Ok(())
 }
 
 impl Split {
@@ -230,12 +307,15 @@ impl Split {
 
     /// The opaque bytes that may leave the process.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let (deletes, deletes_of_files) = shared_deletes(&self.files);
         encode(
             MAGIC,
             &SplitBody {
                 build: build_id(),
                 scope: (*self.scope).clone(),
                 files: self.files.clone(),
+                deletes,
+                deletes_of_files,
                 segments: self.segments.clone(),
             },
         )
@@ -243,8 +323,9 @@ impl Split {
 
     /// Reads what `to_bytes` of the same build wrote. Errors: InvalidInput.
     pub fn from_bytes(bytes: &[u8]) -> Result<Split> {
-        let body: SplitBody = decode(MAGIC, "split", bytes)?;
+        let mut body: SplitBody = decode(MAGIC, "split", bytes)?;
         check_build("split", &body.build)?;
+        give_back(&mut body.files, body.deletes, &body.deletes_of_files)?;
         Ok(Split {
             scope: Arc::new(body.scope),
             files: body.files,

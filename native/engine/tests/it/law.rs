@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use benostreamdb::iceberg::predicate::reserved;
 use benostreamdb::index::overlay::{OverlayChange, OverlayManifest, ParsedOverlay, SegmentEntry};
@@ -19,9 +19,10 @@ use benostreamdb::{
 use bytes::Bytes;
 
 use crate::fixture::{
-    Random, delete_where, docs, docs_table, id, index, lines, memory, name, read, reopened, scale,
-    sorted, vectors,
+    Random, delete_where, docs, docs_table, id, index, lines, memory, name, read, reopened, rows,
+    scale, sorted, vectors,
 };
+use crate::foreign::{commit, deletion_vectors, equality_deletes, paths, upgrade};
 
 fn operator(random: &mut Random) -> CompareOp {
     [
@@ -110,6 +111,12 @@ fn predicate(table: &Table, random: &mut Random, depth: u32) -> Predicate {
 
 async fn indexed(session: &Session, table: &str) -> Table {
     let table = docs_table(session, table, 4, 80).await;
+    with_indexes(&table).await;
+    table
+}
+
+/// Builds an index of every kind.
+async fn with_indexes(table: &Table) {
     for column in ["id", "kind", "score"] {
         table.create_index(&index("bitmap", column)).await.unwrap();
     }
@@ -118,7 +125,6 @@ async fn indexed(session: &Session, table: &str) -> Table {
         .create_index(&index("hnsw", "embedding"))
         .await
         .unwrap();
-    table
 }
 
 /// How often an index of one kind proposed rows, and how many queries gave other rows than the plain scan.
@@ -312,6 +318,59 @@ async fn l1_fresh_partial_and_stale_indexes_never_change_an_answer() {
         &run(&table.refresh().await.unwrap(), 20, 5).await,
         "after overwrite",
     );
+}
+
+#[tokio::test]
+async fn r_de_l1_equality_deletes_and_deletion_vectors_never_change_an_answer() {
+    let (session, _) = memory();
+    let table = indexed(&session, "t").await;
+    let all = rows(&table).await;
+    let kinds: ArrayRef = Arc::new(StringArray::from(vec![Some("k4"), None]));
+    let kinds = [(id(&table, "kind"), "kind", kinds)];
+    let by_kind = equality_deletes(&table, "kind", &kinds, &[kinds[0].0]).await;
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..400).step_by(7)));
+    let numbers = [(id(&table, "id"), "id", numbers)];
+    let by_number = equality_deletes(&table, "id", &numbers, &[numbers[0].0]).await;
+    let table = commit(&table, vec![by_kind, by_number], |_| {}).await;
+    let number = |line: &str| line.split('|').next().unwrap().parse::<u64>().unwrap();
+    let kept = |line: &&String| {
+        let kind = line.split('|').nth(1).unwrap();
+        kind != "k4" && kind != "NULL" && number(line) % 7 != 0
+    };
+    let left: Vec<String> = all.iter().filter(kept).cloned().collect();
+    assert!(left.len() > 100 && left.len() < 240, "{} rows", left.len());
+    assert_eq!(rows(&table).await, left);
+    let verdicts = run(&table, 40, 11).await;
+    assert_lawful(&verdicts, "after equality deletes");
+    assert_used(&verdicts, "after equality deletes");
+
+    let files = paths(&table, numbers[0].0).await;
+    let every: Vec<u64> = (0..80).collect();
+    let vectors: [(&str, &[u64]); 2] = [(&files[1], &every[10..70]), (&files[2], &every)];
+    let vectors = deletion_vectors(&table, "dv", &vectors).await;
+    let table = commit(&table, vectors, upgrade).await;
+    let kept =
+        |line: &&String| !(90..150).contains(&number(line)) && !(160..240).contains(&number(line));
+    let left: Vec<String> = left.iter().filter(kept).cloned().collect();
+    assert_eq!(rows(&table).await, left);
+    let verdicts = run(&table, 40, 12).await;
+    assert_lawful(&verdicts, "after deletion vectors");
+    assert_used(&verdicts, "after deletion vectors");
+}
+
+#[tokio::test]
+async fn r_de_l1_index_built_after_equality_deletes_never_changes_an_answer() {
+    let (session, _) = memory();
+    let table = docs_table(&session, "t", 4, 80).await;
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(40..200));
+    let numbers = [(id(&table, "id"), "id", numbers)];
+    let deletes = equality_deletes(&table, "id", &numbers, &[numbers[0].0]).await;
+    let table = commit(&table, vec![deletes], |_| {}).await;
+    with_indexes(&table).await;
+    let verdicts = run(&table, 40, 13).await;
+    assert_lawful(&verdicts, "built after");
+    assert_used(&verdicts, "built after");
+    assert_eq!(rows(&table).await.len(), 160);
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@
 
 mod damage;
 mod fixture;
+mod foreign;
 mod law;
 mod search;
 mod sql;

@@ -2,6 +2,8 @@
 
 mod crash;
 mod deletes;
+mod deletion_vectors;
+mod equality_deletes;
 mod evolution;
 mod foreign;
 mod metadata;

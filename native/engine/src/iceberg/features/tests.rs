@@ -38,19 +38,12 @@ fn unsupported_content_is_refused_by_file_and_feature() {
     let good = [
         entry(DataContent::Data, FileFormat::Parquet),
         entry(DataContent::PositionDeletes, FileFormat::Parquet),
+        entry(DataContent::PositionDeletes, FileFormat::Puffin),
+        entry(DataContent::EqualityDeletes, FileFormat::Parquet),
     ];
     check_readable(&plain, &good).unwrap();
     for (content, format, named) in [
-        (
-            DataContent::EqualityDeletes,
-            FileFormat::Parquet,
-            "equality deletes",
-        ),
-        (
-            DataContent::PositionDeletes,
-            FileFormat::Puffin,
-            "deletion vectors",
-        ),
+        (DataContent::Data, FileFormat::Puffin, "PUFFIN"),
         (
             DataContent::Data,
             FileFormat::Other("LANCE".into()),

@@ -12,8 +12,8 @@ use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use arrow::array::{AsArray, RecordBatch};
-use arrow::datatypes::{FieldRef, Int64Type, Schema as ArrowSchema, SchemaRef};
+use arrow::array::RecordBatch;
+use arrow::datatypes::{FieldRef, Schema as ArrowSchema, SchemaRef};
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use roaring::RoaringBitmap;
 
@@ -29,6 +29,7 @@ use crate::storage::Confined;
 use layout::{Hidden, Layout};
 
 pub(super) use project::relabel;
+pub(super) use promote::promote;
 
 /// Rows of a batch: large enough to amortise a call over any boundary, small enough to stay in cache.
 pub const BATCH_ROWS: usize = 8_192;
@@ -136,39 +137,8 @@ impl ReadContext {
     }
 
     /// The physical rows of a file that no delete of any kind takes away.
-    pub(crate) async fn live(&self, task: &FileTask) -> Result<RoaringBitmap> {
-        let dead = self.deletes.of(self, task).await?;
-        if self.deletes.equality(self, task).await?.is_none() {
-            let mut live = RoaringBitmap::new();
-            live.insert_range(0..row_count(task)?);
-            return Ok(live - dead.as_ref());
-        }
-        let read = FileRead {
-            task: Arc::new(FileTask {
-                rows: None,
-                row_groups: None,
-                ..task.clone()
-            }),
-            columns: [reserved::POS].into(),
-            predicate: None,
-            rows: None,
-            apply_deletes: true,
-        };
-        let mut live = RoaringBitmap::new();
-        let mut batches = self.read(read).await?;
-        while let Some(batch) = batches.try_next().await? {
-            let positions = batch
-                .column(0)
-                .as_primitive_opt::<Int64Type>()
-                .ok_or_else(|| Error::internal("positions are no longs"))?;
-            live.extend(
-                positions
-                    .values()
-                    .iter()
-                    .filter_map(|p| u32::try_from(*p).ok()),
-            );
-        }
-        Ok(live)
+    pub(crate) async fn live(&self, task: &FileTask) -> Result<Arc<RoaringBitmap>> {
+        self.deletes.live(self, task).await
     }
 
     /// A file's columns with the field ids that they have, or that stand for them where the file has none; and

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 
 /// The array in another type. Errors: Unsupported where the file's type cannot become the table's, Corrupt names the
 /// column and a value that does not fit.
-pub(super) fn promote(array: &ArrayRef, to: &DataType, path: &str) -> Result<ArrayRef> {
+pub(in crate::table) fn promote(array: &ArrayRef, to: &DataType, path: &str) -> Result<ArrayRef> {
     let from = array.data_type();
     match (from, to) {
         (DataType::Timestamp(unit, _), DataType::Timestamp(target, _)) => {
