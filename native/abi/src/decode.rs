@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit};
 use benostreamdb::{
-    CompareOp, DOC_KEY, Environment, Error, MatchOp, Metric, NullDistance, Predicate, Result,
-    ScanRequest, SearchMode, SearchRequest, TableRef, TextSearch, Value, VectorSearch,
+    CompareOp, DOC_KEY, Environment, Error, MatchOp, Metric, NullDistance, Predicate, RangeRows,
+    Result, ScanRequest, SearchMode, SearchRequest, SnapshotRange, TableRef, TextSearch, Value,
+    VectorSearch,
 };
 
 use crate::wire::{
@@ -277,6 +278,7 @@ pub(crate) fn scan(
             .map(predicate)
             .collect::<Result<_>>()?,
         limit: message.limit,
+        range: message.range.map(range),
         search: message
             .search
             .map(|search| self::search(search, index_metric))
@@ -287,6 +289,17 @@ pub(crate) fn scan(
             .unwrap_or(defaults.target_split_bytes),
         min_splits: message.min_splits.map_or(Ok(defaults.min_splits), size)?,
     })
+}
+
+fn range(message: wire::SnapshotRange) -> SnapshotRange {
+    SnapshotRange {
+        start_exclusive: message.start_exclusive,
+        end_inclusive: message.end_inclusive,
+        rows: match message.changes {
+            true => RangeRows::Changed,
+            false => RangeRows::Appended,
+        },
+    }
 }
 
 fn search(message: scan_request::Search, index_metric: Option<Metric>) -> Result<SearchRequest> {

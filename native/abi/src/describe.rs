@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use benostreamdb::{
-    Error, IcebergField, IcebergType, IndexBuildPlan, IndexStatus, Result, ScanPlan, ScanReport,
-    Table, TableRef,
+    Error, IcebergField, IcebergType, IndexBuildPlan, IndexStatus, MetadataTable, Result, ScanPlan,
+    ScanReport, Split, Table, TableRef,
 };
 
 use crate::wire::{self, Kind, column_type};
@@ -49,6 +49,22 @@ pub(crate) fn table(table: &Table) -> Result<wire::TableDescription> {
         metadata_location: table.metadata_location().to_string(),
         read_only: table.writer().is_err(),
     })
+}
+
+/// A metadata table: its columns under the name of its table.
+pub(crate) fn metadata_table(metadata: &MetadataTable) -> wire::TableDescription {
+    let table = metadata.table();
+    wire::TableDescription {
+        table: Some(table_name(table.reference())),
+        location: table.location().to_string(),
+        uuid: table.uuid().to_owned(),
+        snapshot_id: table.snapshot_id(),
+        columns: metadata.schema().fields.iter().map(column).collect(),
+        format_version: i32::from(table.document().format_version()),
+        metadata_location: table.metadata_location().to_string(),
+        read_only: true,
+        ..Default::default()
+    }
 }
 
 /// From the summary, which is information for people and planners only.
@@ -128,12 +144,20 @@ fn column_type(of: &IcebergType) -> wire::ColumnType {
     }
 }
 
+/// Physical rows; nobody knows those of a metadata table before it is read.
+fn row_count(split: &Split) -> Option<i64> {
+    match split.scope.metadata {
+        Some(_) => None,
+        None => i64::try_from(split.record_count()).ok(),
+    }
+}
+
 /// A planned scan of `conjunct_count` conjuncts, each of them exact.
 pub(crate) fn scan_plan(plan: &ScanPlan, conjunct_count: usize) -> Result<wire::ScanPlan> {
     let splits = plan.splits.iter().map(|split| {
         Ok(wire::PlannedSplit {
             split: wire::seal(Kind::Split, split.to_bytes()?),
-            row_count: i64::try_from(split.record_count()).ok(),
+            row_count: row_count(split),
             size_bytes: i64::try_from(split.size_bytes()).ok(),
         })
     });

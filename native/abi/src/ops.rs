@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow::array::RecordBatch;
 use benostreamdb::{
-    CommitMessage, CommitOperation, CommitRequest, Error, ErrorKind, IndexPiece, IndexRequest,
-    Metric, Result, SegmentMessage, Session, SessionOptions, Split, Table, TableRef, TableWriter,
+    AsOf, CommitMessage, CommitOperation, CommitRequest, Error, ErrorKind, IndexPiece,
+    IndexRequest, MetadataTable, Metric, Result, SegmentMessage, Session, SessionOptions, Split,
+    Table, TableRef, TableWriter,
 };
 use prost::Message;
 use tokio_util::sync::CancellationToken;
@@ -35,12 +36,27 @@ pub(crate) struct SessionState {
 /// An open table.
 pub(crate) struct TableState {
     table: Table,
+    /// What is read instead of the table's rows.
+    metadata: Option<MetadataTable>,
     session: Arc<SessionState>,
 }
 
 /// An open writer; empty once it has ended.
 pub(crate) struct WriterState {
     writer: Mutex<Option<TableWriter>>,
+}
+
+impl TableState {
+    /// The table, where the handle is not one of a metadata table, which can only be read.
+    fn rows(&self) -> Result<&Table> {
+        match &self.metadata {
+            None => Ok(&self.table),
+            Some(_) => Err(Error::unsupported(format!(
+                "changing a metadata table of {}",
+                self.table.name()
+            ))),
+        }
+    }
 }
 
 impl SessionState {
@@ -244,36 +260,40 @@ pub(crate) fn open_table(session: u64, request: &[u8]) -> Result<u64> {
     let request: wire::OpenTable = wire::parse(request, "table request")?;
     wire::check_version(request.abi_version, "table request")?;
     let reference = decode::table_ref(request.table.as_ref(), state.session.environment())?;
-    let table = state.run(state.session.table(&reference))?;
-    check_pin(&table, request.pin.as_ref())?;
+    let mut table = state.run(state.session.table(&reference))?;
+    if let Some(pin) = request.pin {
+        table = table.as_of(&state_of(pin))?;
+    }
+    let metadata = match request.metadata_table.as_str() {
+        "" => None,
+        kind => Some(table.metadata_table(kind.parse()?)?),
+    };
     handle::insert(Object::Table(Arc::new(TableState {
         table,
+        metadata,
         session: state,
     })))
 }
 
-/// Only the newest snapshot can be read so far.
-fn check_pin(table: &Table, pin: Option<&open_table::Pin>) -> Result<()> {
-    let current = match pin {
-        None => true,
-        Some(open_table::Pin::SnapshotId(id)) => table.snapshot_id() == Some(*id),
-        Some(open_table::Pin::Reference(name)) => name == "main",
-        Some(open_table::Pin::AsOfTimestampMs(time)) => table
-            .snapshot()
-            .is_some_and(|snapshot| snapshot.timestamp_ms <= *time),
-    };
-    if current {
-        return Ok(());
+/// Which state of the table a pin means.
+fn state_of(pin: open_table::Pin) -> AsOf {
+    match pin {
+        open_table::Pin::SnapshotId(id) => AsOf::Snapshot(id),
+        open_table::Pin::AsOfTimestampMs(time) => AsOf::TimestampMs(time),
+        open_table::Pin::Reference(name) => AsOf::Reference(name),
+        open_table::Pin::Branch(name) => AsOf::Branch(name),
+        open_table::Pin::Tag(name) => AsOf::Tag(name),
     }
-    Err(Error::unsupported(format!(
-        "reading an older snapshot, a branch or a tag of table {}",
-        table.name()
-    )))
 }
 
 /// Answers with a `TableDescription`.
 pub(crate) fn describe(table: u64) -> Result<Vec<u8>> {
-    Ok(describe::table(&handle::table(table)?.table)?.encode_to_vec())
+    let state = handle::table(table)?;
+    let description = match &state.metadata {
+        Some(metadata) => describe::metadata_table(metadata),
+        None => describe::table(&state.table)?,
+    };
+    Ok(description.encode_to_vec())
 }
 
 /// Answers a `ScanRequest`.
@@ -283,6 +303,9 @@ pub(crate) fn plan_scan(table: u64, request: &[u8]) -> Result<Vec<u8>> {
     wire::check_version(request.abi_version, "scan request")?;
     let conjunct_count = request.conjuncts.len();
     let plan = state.session.run(async {
+        if let Some(metadata) = &state.metadata {
+            return metadata.plan_scan(&decode::scan(request, None)?);
+        }
         let metric = index_metric(&state.table, request.search.as_ref()).await?;
         state.table.plan_scan(&decode::scan(request, metric)?).await
     })?;
@@ -339,10 +362,11 @@ pub(crate) fn write_spec(table: u64, request: &[u8]) -> Result<Vec<u8>> {
     let request: wire::WriteSpecRequest = wire::parse(request, "write request")?;
     wire::check_version(request.abi_version, "write request")?;
     // Whatever cannot be written fails here, before any task starts.
-    drop(state.table.writer()?);
+    let table = state.rows()?;
+    drop(table.writer()?);
     let spec = wire::WriteSpec {
-        location: state.table.location().to_string(),
-        base_snapshot_id: state.table.snapshot_id(),
+        location: table.location().to_string(),
+        base_snapshot_id: table.snapshot_id(),
         job_id: request.job_id,
     };
     Ok(wire::seal(Kind::WriteSpec, spec.encode_to_vec()))
@@ -422,7 +446,7 @@ pub(crate) fn commit(table: u64, request: &[u8]) -> Result<Vec<u8>> {
         .map(message)
         .collect::<Result<Vec<_>>>()?;
     if request.abort {
-        wait(state.table.discard(&messages))?;
+        wait(state.rows()?.discard(&messages))?;
         return Ok(wire::CommitResult::default().encode_to_vec());
     }
     let operation = match request.operation() {
@@ -438,7 +462,7 @@ pub(crate) fn commit(table: u64, request: &[u8]) -> Result<Vec<u8>> {
         messages,
         base_snapshot: request.base_snapshot_id,
     };
-    let outcome = wait(state.table.commit(&request))?;
+    let outcome = wait(state.rows()?.commit(&request))?;
     let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
     let result = wire::CommitResult {
         snapshot_id: outcome.snapshot_id,
@@ -456,7 +480,7 @@ pub(crate) fn maintain(table: u64, request: &[u8]) -> Result<Vec<u8>> {
     let request = request
         .request
         .ok_or_else(|| Error::invalid_input("the maintenance request is empty"))?;
-    Ok(wait(answer_maintain(&state.table, request))?.encode_to_vec())
+    Ok(wait(answer_maintain(state.rows()?, request))?.encode_to_vec())
 }
 
 async fn answer_maintain(

@@ -43,6 +43,8 @@ Examples:
   benostreamdb sql --warehouse /lake -e \"SELECT id, name FROM t WHERE id = 7\"
   benostreamdb sql --warehouse /lake -f changes.sql
   echo \"SELECT 1\" | benostreamdb sql -f -
+  benostreamdb sql --warehouse /lake -e \"SELECT * FROM t FOR VERSION AS OF 'v1'\"
+  benostreamdb sql --warehouse /lake -e 'SELECT * FROM \"t$snapshots\"'
   benostreamdb sql -e \"SELECT id, _distance FROM vector_search(
       '/lake/default/docs', 'embedding', '[0.1, 0.2, 0.3]', 10)\"";
 

@@ -36,9 +36,10 @@ pub use maintain::{IndexBuildPlan, IndexPiece, IndexRequest, IndexStatus, Segmen
 pub use session::{Session, SessionOptions};
 pub use sql::{QueryResult, SqlStatement, parse_statements};
 pub use table::{
-    Batches, CommitMessage, CommitOperation, CommitOutcome, CommitRequest, Environment, Metric,
-    NullDistance, ScanPlan, ScanReport, ScanRequest, SearchMode, SearchRequest, Split, Table,
-    TableWriter, TextSearch, VectorSearch,
+    AsOf, Batches, CommitMessage, CommitOperation, CommitOutcome, CommitRequest, Environment,
+    MetadataKind, MetadataTable, Metric, NullDistance, RangeRows, ScanPlan, ScanReport,
+    ScanRequest, SearchMode, SearchRequest, SnapshotRange, Split, Table, TableWriter, TextSearch,
+    VectorSearch,
 };
 pub use telemetry::set_warning_sink;
 pub use threads::start_runtime;

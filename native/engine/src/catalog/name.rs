@@ -75,3 +75,13 @@ pub(super) fn check_new(what: &str, name: &str) -> Result<()> {
     }
     Ok(())
 }
+
+/// Refuses the name of a new table that would read as one of another table's metadata tables, `t$files`.
+pub(super) fn check_no_metadata_table(name: &str) -> Result<()> {
+    if name.contains('$') {
+        return Err(Error::invalid_input(format!(
+            "the table name {name:?} contains $, behind which metadata tables are named"
+        )));
+    }
+    Ok(())
+}

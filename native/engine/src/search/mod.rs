@@ -3,6 +3,7 @@
 //! candidates, stored values decide (L1).
 
 mod candidate;
+mod changes;
 mod fit;
 mod plan;
 mod rows;
@@ -17,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::iceberg::schema::Schema;
 use crate::table::{
     Batches, DeletedRows, Environment, FileRead, ReadContext, SearchRequest, Split, SplitScope,
-    output_schema, read_all,
+    open_metadata, output_schema, read_all,
 };
 
 /// The output columns of a plan: the projection, and the value that a search adds.
@@ -66,10 +67,17 @@ impl Split {
     /// Reads the split's rows, batch by batch; dropping the stream stops the work.
     /// Errors name the file; a damaged segment is a warning and a scan.
     pub async fn open(&self, environment: &Environment) -> Result<(SchemaRef, Batches)> {
+        if let Some(metadata) = &self.scope.metadata {
+            return open_metadata(environment, &self.scope, metadata).await;
+        }
         let context = context(self, environment)?;
         let request = self.scope.search.as_ref().map(|s| &s.request);
         let schema = result_schema(&context.table_schema, &self.scope.projection, request)?;
         let rows: Batches = match &self.scope.search {
+            None if self.files.iter().any(|file| file.change.is_some()) => {
+                let scope = Arc::clone(&self.scope);
+                changes::read(context, scope, Arc::clone(&schema), self.files.clone())
+            }
             None => read_all(context, self.plain_reads()),
             Some(plan) => {
                 let search = Arc::new(rows::SplitSearch {

@@ -19,10 +19,10 @@ use crate::index::bm25::{Analyzer, StatisticsCollector};
 use crate::index::segment::RowLayout;
 use crate::index::{IndexDefinition, OpenIndex, TextStatistics, bounds};
 use crate::table::{
-    FileRead, FileTask, LiveFile, MAX_K, OverlayView, PlannedFiles, ReadContext, SEQUENCE,
-    ScanPlan, ScanReport, ScanRequest, SearchPlan, SearchRequest, SegmentPlace, Split, SplitScope,
-    Table, TextPlan, TextSearch, VectorSearch, group, live_files, open_segment, output_field,
-    plan_files, row_schema,
+    CHANGE_ORDINAL, CHANGE_TYPE, COMMIT_SNAPSHOT_ID, FileRead, FileTask, LiveFile, MAX_K,
+    OverlayView, PlannedFiles, RangeRows, ReadContext, SEQUENCE, ScanPlan, ScanReport, ScanRequest,
+    SearchPlan, SearchRequest, SegmentPlace, Split, SplitScope, Table, TextPlan, TextSearch,
+    VectorSearch, group, live_files, open_segment, output_field, plan_files, row_schema,
 };
 
 /// What a request asks for, checked.
@@ -65,6 +65,7 @@ impl Table {
             projection,
             predicate: predicate.clone(),
             search: None,
+            metadata: None,
         };
         let (splits, report) = match &request.search {
             None => (
@@ -125,6 +126,7 @@ impl Table {
                 return Err(Error::unsupported("the column _deleted in a search"));
             }
         }
+        check_changes(request, &projection, predicate.as_ref())?;
         Ok(Asked {
             projection,
             predicate,
@@ -367,6 +369,31 @@ async fn scan_statistics(
         }
     }
     Ok(collector.finish())
+}
+
+/// What a changelog adds is a column of changelogs, and searches have one snapshot.
+fn check_changes(
+    request: &ScanRequest,
+    projection: &[i32],
+    predicate: Option<&Predicate>,
+) -> Result<()> {
+    let is_change = |id: &i32| matches!(*id, CHANGE_TYPE | CHANGE_ORDINAL | COMMIT_SNAPSHOT_ID);
+    if predicate.is_some_and(|p| p.columns().iter().any(is_change)) {
+        return Err(Error::unsupported("a filter on what a changelog adds"));
+    }
+    let rows = request.range.as_ref().map(|range| range.rows);
+    if rows.is_some() && request.search.is_some() {
+        return Err(Error::unsupported("a search between two snapshots"));
+    }
+    if rows == Some(RangeRows::Changed) && asks_for(reserved::DELETED, projection, predicate) {
+        return Err(Error::unsupported("the column _deleted in a changelog"));
+    }
+    if rows != Some(RangeRows::Changed) && projection.iter().any(is_change) {
+        return Err(Error::invalid_input(
+            "_change_type, _change_ordinal and _commit_snapshot_id are columns of a changelog",
+        ));
+    }
+    Ok(())
 }
 
 /// Whether a column is put out or filtered by.

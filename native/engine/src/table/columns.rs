@@ -4,13 +4,27 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, Int32Array, RecordBatch, StringArray};
 
-use super::Table;
+use super::{MetadataTable, Table};
 use crate::error::Result;
+use crate::iceberg::schema::Schema;
 
 impl Table {
-    /// One row a column of the current schema: `column`, `type`, `nullable`, `field_id`, `doc`.
+    /// One row a column of the schema: `column`, `type`, `nullable`, `field_id`, `doc`.
     pub fn columns(&self) -> Result<RecordBatch> {
-        let fields = &self.schema()?.fields;
+        self.schema()?.columns()
+    }
+}
+
+impl MetadataTable {
+    /// As [`Table::columns`].
+    pub fn columns(&self) -> Result<RecordBatch> {
+        self.schema().columns()
+    }
+}
+
+impl Schema {
+    fn columns(&self) -> Result<RecordBatch> {
+        let fields = &self.fields;
         let text = |of: &dyn Fn(usize) -> Option<String>| -> ArrayRef {
             Arc::new(StringArray::from_iter((0..fields.len()).map(of)))
         };

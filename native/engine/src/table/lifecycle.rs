@@ -92,6 +92,7 @@ impl Table {
 
     /// Drops the table: the catalog entry first, then the files. Returns what was left because it lies elsewhere.
     pub async fn drop(&self) -> Result<Vec<String>> {
+        self.check_newest()?;
         let (files, foreign) = self.owned_files().await?;
         self.environment()
             .catalog()

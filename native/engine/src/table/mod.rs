@@ -8,7 +8,9 @@ mod commit;
 mod deletes;
 mod environment;
 mod file;
+mod history;
 mod lifecycle;
+mod metadata;
 mod overlay;
 mod plan;
 mod read;
@@ -24,18 +26,24 @@ use bytes::Bytes;
 
 pub use commit::{CommitOperation, CommitOutcome, CommitRequest};
 pub use environment::Environment;
+pub use history::{
+    AsOf, CHANGE_ORDINAL, CHANGE_TYPE, COMMIT_SNAPSHOT_ID, Change, ChangeKind, RangeRows,
+    SnapshotRange,
+};
+pub use metadata::{MetadataKind, MetadataTable};
 pub use read::{BATCH_ROWS, Batches, SEQUENCE};
 pub use request::{
     MAX_K, Metric, NullDistance, ScanPlan, ScanReport, ScanRequest, SearchMode, SearchRequest,
     TextSearch, VectorSearch,
 };
 pub use split::{
-    DeleteKind, DeleteRef, FileTask, RowSet, SearchPlan, SegmentPlace, SegmentRef, Split,
+    DeleteKind, DeleteRef, FileTask, MetadataScope, RowSet, SearchPlan, SegmentPlace, SegmentRef, Split,
     SplitScope, TextPlan, build_id,
 };
 pub use writer::{CommitMessage, TableWriter};
 
 pub(crate) use deletes::DeletedRows;
+pub(crate) use metadata::open_split as open_metadata;
 pub(crate) use overlay::{OverlayStore, OverlayView, open_segment};
 pub(crate) use plan::{LiveFile, PlannedFiles, group, live_files, plan_files};
 pub(crate) use read::{FileRead, ReadContext, output_field, output_schema, read_all, row_schema};
@@ -61,13 +69,14 @@ const MANIFEST_BYTES_MAX: u64 = 512 << 20;
 /// The property that names another folder of the table for its indexes.
 const OVERLAY_PROPERTY: &str = "benostream.overlay.location";
 
-/// A table pinned to the snapshot that was newest when it was loaded.
+/// A table pinned to the snapshot that was newest when it was loaded, or to an older one.
 #[derive(Clone)]
 pub struct Table {
     environment: Environment,
     reference: TableRef,
     head: Arc<TableHead>,
     document: Arc<Document>,
+    pin: Option<history::Pin>,
     arrow_schema: SchemaRef,
     files: Confined,
     overlay: OverlayStore,
@@ -108,6 +117,7 @@ impl Table {
             reference: reference.clone(),
             head: Arc::new(head),
             document: Arc::new(document),
+            pin: None,
             arrow_schema,
             files,
             overlay,
@@ -149,12 +159,15 @@ impl Table {
         self.document.table_uuid().unwrap_or_default()
     }
 
-    /// The current schema.
+    /// The schema of the rows: the current one, or that of an older snapshot.
     pub fn schema(&self) -> Result<&Schema> {
-        self.document.current_schema()
+        match &self.pin {
+            Some(pin) => pin.schema(&self.document),
+            None => self.document.current_schema(),
+        }
     }
 
-    /// The current schema in Arrow's normal form, with field ids.
+    /// The schema in Arrow's normal form, with field ids.
     pub fn arrow_schema(&self) -> &SchemaRef {
         &self.arrow_schema
     }
@@ -166,7 +179,10 @@ impl Table {
 
     /// The pinned snapshot.
     pub fn snapshot(&self) -> Option<&Snapshot> {
-        self.document.current_snapshot()
+        match &self.pin {
+            Some(pin) => pin.snapshot(&self.document),
+            None => self.document.current_snapshot(),
+        }
     }
 
     /// The table's properties.

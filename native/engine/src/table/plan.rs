@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::Table;
 use super::deletes::DeleteIndex;
+use super::history::changed_files;
 use super::overlay::{OverlayView, open_segment};
 use super::request::{ScanReport, ScanRequest};
 use super::split::{FileTask, RowSet, Split, SplitScope};
@@ -41,7 +42,7 @@ pub(crate) async fn live_files(table: &Table) -> Result<Vec<(LiveFile, Entry)>> 
     let (data, deletes): (Vec<Entry>, Vec<Entry>) = entries
         .into_iter()
         .partition(|e| e.data_file.content == DataContent::Data);
-    let deletes = DeleteIndex::new(table.document(), &deletes)?;
+    let deletes = DeleteIndex::new(table.document(), table.schema()?, &deletes)?;
     let mut files = Vec::with_capacity(data.len());
     for entry in data {
         files.push((live_file(table, &entry, &deletes)?, entry));
@@ -59,7 +60,11 @@ fn sequence(number: Option<i64>, entry: &Entry) -> Result<i64> {
     })
 }
 
-fn live_file(table: &Table, entry: &Entry, deletes: &DeleteIndex<'_>) -> Result<LiveFile> {
+pub(super) fn live_file(
+    table: &Table,
+    entry: &Entry,
+    deletes: &DeleteIndex<'_>,
+) -> Result<LiveFile> {
     let file = &entry.data_file;
     let document = table.document();
     let spec = document.spec(file.spec_id).ok_or_else(|| {
@@ -89,6 +94,7 @@ fn live_file(table: &Table, entry: &Entry, deletes: &DeleteIndex<'_>) -> Result<
         partition: file.partition.clone(),
         first_row_id: file.first_row_id,
         place: None,
+        change: None,
     };
     let identity = FileIdentity {
         path: identity_path(table.document().location(), &file.path),
@@ -106,7 +112,10 @@ pub(crate) async fn plan_files(
     request: &ScanRequest,
     predicate: Option<&Predicate>,
 ) -> Result<PlannedFiles> {
-    let live = live_files(table).await?;
+    let live = match &request.range {
+        None => live_files(table).await?,
+        Some(range) => changed_files(table, range).await?,
+    };
     let mut report = ScanReport {
         files_total: live.len() as u64,
         rows_total: live.iter().map(|(f, _)| f.task.record_count).sum(),

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use arrow::datatypes::SchemaRef;
 use serde::{Deserialize, Serialize};
 
+use super::history::SnapshotRange;
 use super::split::Split;
 use crate::error::{Error, Result};
 use crate::iceberg::predicate::Predicate;
@@ -24,6 +25,8 @@ pub struct ScanRequest {
     pub conjuncts: Vec<Predicate>,
     /// At most this many rows are needed by the caller. A split may return more.
     pub limit: Option<u64>,
+    /// Ask for what commits changed instead of what the snapshot holds.
+    pub range: Option<SnapshotRange>,
     /// Ask for the best rows instead of all.
     pub search: Option<SearchRequest>,
     /// False gives the plain scan, the reference that every index answer equals.
@@ -40,6 +43,7 @@ impl Default for ScanRequest {
             projection: None,
             conjuncts: Vec::new(),
             limit: None,
+            range: None,
             search: None,
             use_indexes: true,
             target_split_bytes: 128 << 20,

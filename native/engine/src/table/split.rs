@@ -8,6 +8,7 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::history::Change;
 use super::request::SearchRequest;
 use crate::error::{Error, Result};
 use crate::iceberg::manifest::{FileFormat, PartitionValue};
@@ -41,6 +42,19 @@ pub struct SplitScope {
     pub predicate: Option<Predicate>,
     /// The search, if this is one.
     pub search: Option<SearchPlan>,
+    /// The metadata table, if this is one's; then there are no files.
+    pub metadata: Option<MetadataScope>,
+}
+
+/// A metadata table as planned.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MetadataScope {
+    /// Its name.
+    pub kind: String,
+    /// The metadata file that is read.
+    pub metadata_location: String,
+    /// Whether it is of the scope's snapshot instead of the newest.
+    pub is_pinned: bool,
 }
 
 /// A search as planned: the request and what only the planner could know.
@@ -169,6 +183,8 @@ pub struct FileTask {
     pub first_row_id: Option<i64>,
     /// The segment that covers the file for the split's search.
     pub place: Option<SegmentPlace>,
+    /// In a changelog, what happened to the rows.
+    pub change: Option<Change>,
 }
 
 impl FileTask {

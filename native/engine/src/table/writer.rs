@@ -123,6 +123,7 @@ impl Table {
 
     /// Whether this build may write the table.
     pub(crate) fn check_writable(&self) -> Result<()> {
+        self.check_newest()?;
         let document = self.document();
         if let Some(reason) = self.head().read_only {
             return Err(Error::unsupported(format!(

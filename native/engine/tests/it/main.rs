@@ -14,7 +14,9 @@
 mod damage;
 mod fixture;
 mod foreign;
+mod history;
 mod law;
+mod metadata_tables;
 mod search;
 mod sql;
 mod sql_regression;

@@ -10,7 +10,7 @@ mod version;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::name::{DEFAULT_NAMESPACE, check_new, check_part};
+use super::name::{DEFAULT_NAMESPACE, check_new, check_no_metadata_table, check_part};
 use super::{Catalog, TableHead, TableRef};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::{Location, Storage};
@@ -57,6 +57,7 @@ impl FileSystemCatalog {
                     check_new("namespace", part)?;
                 }
                 check_new("table", name)?;
+                check_no_metadata_table(name)?;
                 self.require_namespace(namespace).await?;
             }
             TableRef::Location(location) if is_metadata_file(location) => {
@@ -64,7 +65,7 @@ impl FileSystemCatalog {
                     "{location} names a metadata file, not a table's folder"
                 )));
             }
-            TableRef::Location(_) => {}
+            TableRef::Location(location) => check_no_metadata_table(location.name())?,
         }
         self.folder(self.table_location(table)?)
     }

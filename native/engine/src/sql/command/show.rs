@@ -41,7 +41,7 @@ pub(crate) async fn show_schemas(environment: &Environment) -> Result<QueryResul
 
 /// The columns of a table; the ids of its fields are for tools.
 pub(crate) async fn describe(name: &ObjectName, tables: &StatementTables) -> Result<QueryResult> {
-    let columns = tables.named(name).await?.columns()?;
+    let columns = tables.columns(name).await?;
     let shown: Vec<usize> = columns
         .schema_ref()
         .fields()

@@ -89,6 +89,11 @@ impl Dialect for BenoDialect {
         }))
     }
 
+    /// For time travel; see `version`.
+    fn supports_table_versioning(&self) -> bool {
+        true
+    }
+
     same_as_postgres!(
         supports_unicode_string_literal,
         supports_filter_during_aggregation,

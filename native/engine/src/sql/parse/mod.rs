@@ -9,12 +9,14 @@ mod statement;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod version;
 
 pub(crate) use arguments::{Arguments, BoundArguments};
 pub(crate) use statement::{
     Call, ColumnSpec, CreateIndex, CreateTable, Delete, DropIndex, Explain, Insert, Statement,
     Update, name_parts,
 };
+pub(crate) use version::table_state;
 
 use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};

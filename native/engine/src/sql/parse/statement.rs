@@ -529,11 +529,16 @@ fn target(relation: TableWithJoins, verb: &str) -> Result<(ObjectName, Option<Id
         name,
         alias,
         args: None,
+        version,
         ..
     } = relation.relation
     else {
         return unsupported(format!("{verb} of {}", relation.relation));
     };
+    absent(
+        version.is_some(),
+        &format!("{verb} of a version of a table"),
+    )?;
     let alias = match alias {
         Some(alias) if alias.columns.is_empty() => Some(alias.name),
         Some(alias) => return unsupported(format!("{verb} with the column alias {alias}")),

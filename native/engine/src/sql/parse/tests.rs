@@ -66,9 +66,14 @@ fn statements_that_mean_something_here_parse() {
 #[test]
 fn clauses_that_are_parsed_but_not_meant_are_unsupported() {
     for text in [
-        "SELECT * FROM t FOR VERSION AS OF 5",
-        "SELECT * FROM t FOR TIMESTAMP AS OF '2024-01-01'",
-        "DELETE FROM t FOR SYSTEM_TIME AS OF '2024-01-01'",
+        "SELECT * FROM t FOR SYSTEM_TIME AS OF '2024-01-01'",
+        "SELECT * FROM t VERSION AS OF 5",
+        "SELECT * FROM f(1) FOR VERSION AS OF 5",
+        "DELETE FROM t FOR VERSION AS OF 5",
+        "UPDATE t FOR VERSION AS OF 5 SET a = 1",
+        "INSERT INTO t FOR TIMESTAMP AS OF '2024-01-01' SELECT 1",
+        "TRUNCATE t FOR VERSION AS OF 5",
+        "DROP TABLE t FOR VERSION AS OF 5",
         "SELECT * FROM t TABLESAMPLE BERNOULLI (10)",
         "SELECT * FROM t WITH (k = 1)",
         "SELECT 1 FOR UPDATE",

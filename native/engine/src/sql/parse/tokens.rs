@@ -5,7 +5,7 @@
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
-use super::depth;
+use super::{depth, version};
 use crate::error::{Error, Result};
 
 /// pgvector's operators that PostgreSQL's tokenizer reads as one custom token.
@@ -13,7 +13,7 @@ const VECTOR_OPERATORS: [&str; 6] = ["<->", "<=>", "<#>", "<+>", "<~>", "<%>"];
 
 /// Rewrites and checks the tokens of a text and measures its depth; whitespace and comments are dropped.
 pub(super) fn prepare(tokens: Vec<TokenWithSpan>) -> Result<(Vec<TokenWithSpan>, usize)> {
-    let joined = join_operators(tokens);
+    let joined = version::rewrite(join_operators(tokens))?;
     refuse_clauses(&joined)?;
     let depth = depth::measure(&joined)?;
     Ok((joined, depth))
@@ -66,7 +66,7 @@ fn split_sign(text: &str) -> Vec<Token> {
 }
 
 /// The keyword of an unquoted word.
-fn keyword(token: Option<&TokenWithSpan>) -> Keyword {
+pub(super) fn keyword(token: Option<&TokenWithSpan>) -> Keyword {
     match token.map(|t| &t.token) {
         Some(Token::Word(Word {
             keyword,
@@ -81,16 +81,6 @@ fn refuse_clauses(tokens: &[TokenWithSpan]) -> Result<()> {
     for (index, token) in tokens.iter().enumerate() {
         let next = |offset: usize| keyword(tokens.get(index + offset));
         match next(0) {
-            Keyword::FOR if next(2) == Keyword::AS && next(3) == Keyword::OF => {
-                let clause = tokens
-                    .get(index + 1)
-                    .map(|t| t.token.to_string())
-                    .unwrap_or_default();
-                return Err(Error::unsupported(format!(
-                    "FOR {clause} AS OF (time travel){}",
-                    token.span.start
-                )));
-            }
             Keyword::PARTITIONED if next(1) == Keyword::BY => {
                 return Err(Error::unsupported(format!(
                     "PARTITIONED BY{}",

@@ -12,6 +12,7 @@ mod table;
 mod target;
 #[cfg(test)]
 mod tests;
+mod version;
 
 pub(crate) use error::explain_error;
 pub(crate) use normalize::{Normalize, bytes, call, cast};

@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::Error;
 use crate::sql::function as functions;
-use crate::sql::parse::name_parts;
+use crate::sql::parse::{name_parts, table_state};
 
 /// The visitor. It ends at the first refusal.
 pub(crate) struct Normalize;
@@ -62,6 +62,7 @@ impl VisitorMut for Normalize {
         match relation {
             TableFactor::Table {
                 name,
+                args,
                 with_hints,
                 version,
                 with_ordinality,
@@ -77,8 +78,13 @@ impl VisitorMut for Normalize {
                 if sample.is_some() {
                     return refuse("TABLESAMPLE");
                 }
-                if version.is_some() {
-                    return refuse("a table version (time travel)");
+                if let Some(version) = version {
+                    if args.is_some() {
+                        return refuse("a version of a table function");
+                    }
+                    if let Err(error) = table_state(version) {
+                        return ControlFlow::Break(error);
+                    }
                 }
                 let hinted = !with_hints.is_empty()
                     || *with_ordinality

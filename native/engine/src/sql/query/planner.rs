@@ -21,6 +21,7 @@ use super::metadata::metadata_columns;
 use super::operator::Operators;
 use super::relation::SearchRelations;
 use super::table::{CATALOG_NAME, StatementTables};
+use super::version::TableVersions;
 use crate::catalog::DEFAULT_NAMESPACE;
 use crate::error::{Error, Result};
 use crate::sql::function;
@@ -92,6 +93,7 @@ impl Planner {
     pub(crate) async fn plan_query(&self, mut query: ast::Query) -> Result<LogicalPlan> {
         let relations = SearchRelations::load(&self.tables, &query).await?;
         let metadata = metadata_columns(&self.tables, &mut query).await?;
+        let versions = TableVersions::load(&self.tables, &query).await?;
         let mut state = self.state.clone();
         let tables = self.tables.clone();
         let tables = tables
@@ -100,6 +102,9 @@ impl Planner {
         state.register_catalog_list(Arc::new(tables));
         state
             .register_relation_planner(Arc::new(relations))
+            .map_err(explain_error)?;
+        state
+            .register_relation_planner(Arc::new(versions))
             .map_err(explain_error)?;
         let query = ast::Statement::Query(Box::new(query));
         let statement = PlannerStatement::Statement(Box::new(query));

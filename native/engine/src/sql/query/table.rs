@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use arrow::array::RecordBatch;
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::error::DataFusionError;
@@ -15,8 +16,8 @@ use super::error::{nearest, quoted};
 use crate::catalog::{DEFAULT_NAMESPACE, TableRef};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sql::parse::name_parts;
-use crate::sql::scan::TableScanProvider;
-use crate::table::{Environment, Table};
+use crate::sql::scan::{TableScanProvider, metadata_provider};
+use crate::table::{AsOf, Environment, MetadataKind, Table};
 
 /// The name under which a row-level statement scans its target with file and position of each row.
 pub(crate) const TARGET_NAME: &str = "\u{1}target";
@@ -92,6 +93,17 @@ impl StatementTables {
         self.get(&name_parts(name)?).await
     }
 
+    /// The columns of a table or of a metadata table, one a row.
+    pub(crate) async fn columns(&self, name: &ObjectName) -> Result<RecordBatch> {
+        let parts = name_parts(name)?;
+        if let Some((table, kind)) = metadata_name(&parts)
+            && let Ok(kind) = kind.parse()
+        {
+            return self.get(&table).await?.metadata_table(kind)?.columns();
+        }
+        self.get(&parts).await?.columns()
+    }
+
     /// The table that the parts of a name mean. Errors: NotFound names it.
     pub(crate) async fn get(&self, parts: &[String]) -> Result<Table> {
         let wanted = table_ref(&self.environment, parts)?;
@@ -117,6 +129,32 @@ impl StatementTables {
         Ok(table)
     }
 
+    /// A metadata table. A table of other engines whose own name holds a `$` is read where no metadata table has the name.
+    async fn metadata_table(
+        &self,
+        parts: Vec<String>,
+        kind: &str,
+        state: Option<&AsOf>,
+    ) -> Result<Arc<dyn TableProvider>> {
+        let kind: MetadataKind = match kind.parse() {
+            Ok(kind) => kind,
+            Err(unknown) => {
+                let mut whole = parts.clone();
+                if let Some(last) = whole.last_mut() {
+                    last.push('$');
+                    last.push_str(kind);
+                }
+                return match self.get(&whole).await {
+                    Ok(table) => Ok(Arc::new(TableScanProvider::new(&at(table, state)?).await?)),
+                    Err(error) if error.kind() == ErrorKind::NotFound => Err(unknown),
+                    Err(error) => Err(error),
+                };
+            }
+        };
+        let table = at(self.get(&parts).await?, state)?;
+        metadata_provider(table.metadata_table(kind)?)
+    }
+
     /// The error for a table that does not exist: as the statement spells it, where it was looked for, and the name
     /// that may be meant.
     async fn missing(&self, wanted: &TableRef, parts: &[String]) -> Error {
@@ -134,16 +172,41 @@ impl StatementTables {
         Error::not_found(text)
     }
 
-    async fn provider(&self, parts: &[String]) -> Result<Arc<dyn TableProvider>> {
+    /// What a name means in FROM: a table, or one of its metadata tables, at its newest or an older state.
+    pub(super) async fn provider(
+        &self,
+        parts: &[String],
+        state: Option<&AsOf>,
+    ) -> Result<Arc<dyn TableProvider>> {
         if let ([name], Some(target)) = (parts, &self.target)
             && name == TARGET_NAME
         {
             return Ok(Arc::new(TableScanProvider::with_row_ids(target)?));
         }
-        let table = self.get(parts).await?;
+        if let Some((parts, kind)) = metadata_name(parts) {
+            return self.metadata_table(parts, kind, state).await;
+        }
+        let table = at(self.get(parts).await?, state)?;
         let provider = TableScanProvider::new(&table).await?;
         Ok(Arc::new(provider.with_metadata(&self.metadata)?))
     }
+}
+
+/// The table at an older state, where one is asked for.
+fn at(table: Table, state: Option<&AsOf>) -> Result<Table> {
+    match state {
+        Some(state) => table.as_of(state),
+        None => Ok(table),
+    }
+}
+
+/// The name of a table and what stands behind its last `$`.
+fn metadata_name(parts: &[String]) -> Option<(Vec<String>, &str)> {
+    let (last, namespace) = parts.split_last()?;
+    let (table, kind) = last.rsplit_once('$')?;
+    let mut parts = namespace.to_vec();
+    parts.push(table.to_string());
+    (!table.is_empty()).then_some((parts, kind))
 }
 
 impl CatalogProviderList for StatementTables {
@@ -211,7 +274,7 @@ impl SchemaProvider for Namespace {
         {
             return Ok(None);
         }
-        Ok(Some(self.tables.provider(&parts).await?))
+        Ok(Some(self.tables.provider(&parts, None).await?))
     }
 
     fn table_exist(&self, _: &str) -> bool {

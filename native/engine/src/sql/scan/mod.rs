@@ -4,10 +4,12 @@
 mod exec;
 mod filter;
 mod literal;
+mod metadata;
 mod provider;
 pub(crate) mod row_id;
 mod search;
 
 pub(crate) use filter::conjuncts_of;
 pub(crate) use literal::{EXTENSION_NAME_KEY, UUID_EXTENSION, is_uuid};
+pub(crate) use metadata::metadata_provider;
 pub(crate) use provider::{DIMENSION_KEY, TableScanProvider};

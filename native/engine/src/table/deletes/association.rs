@@ -59,7 +59,11 @@ pub(crate) struct DeleteIndex<'a> {
 
 impl<'a> DeleteIndex<'a> {
     /// Groups the deletes. Errors: Corrupt names a delete file whose manifest entry lacks what its kind needs.
-    pub(crate) fn new(document: &'a Document, deletes: &[Entry]) -> Result<DeleteIndex<'a>> {
+    pub(crate) fn new(
+        document: &'a Document,
+        schema: &Schema,
+        deletes: &[Entry],
+    ) -> Result<DeleteIndex<'a>> {
         let mut index = DeleteIndex {
             document,
             schemas: schemas(document),
@@ -67,7 +71,7 @@ impl<'a> DeleteIndex<'a> {
             by_path: HashMap::new(),
             by_partition: HashMap::new(),
             equality: HashMap::new(),
-            schema: document.current_schema()?.clone(),
+            schema: schema.clone(),
         };
         let mut groups = HashMap::new();
         for entry in deletes {

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::iceberg::predicate::reserved;
 use crate::iceberg::schema::{FIELD_ID_KEY, Schema};
 use crate::iceberg::value::to_array;
+use crate::table::history::{CHANGE_ORDINAL, CHANGE_TYPE, COMMIT_SNAPSHOT_ID};
 use crate::table::split::FileTask;
 
 /// Whether a column says what a file says about its rows, not what they hold.
@@ -40,9 +41,18 @@ pub(super) fn field(id: i32) -> Option<FieldRef> {
         reserved::DELETED => (DataType::Boolean, false),
         reserved::SPEC_ID => (DataType::Int32, false),
         reserved::ROW_ID | reserved::LAST_UPDATED => (DataType::Int64, true),
+        CHANGE_TYPE => (DataType::Utf8, false),
+        CHANGE_ORDINAL => (DataType::Int32, false),
+        COMMIT_SNAPSHOT_ID => (DataType::Int64, false),
         _ => return None,
     };
-    let name = reserved::name(id).unwrap_or("_seq");
+    let name = match id {
+        SEQUENCE => "_seq",
+        CHANGE_TYPE => "_change_type",
+        CHANGE_ORDINAL => "_change_ordinal",
+        COMMIT_SNAPSHOT_ID => "_commit_snapshot_id",
+        _ => reserved::name(id)?,
+    };
     Some(Arc::new(Field::new(name, data_type, nullable)))
 }
 

@@ -90,7 +90,7 @@ fn double(value: f64) -> Option<PartitionValue> {
 
 fn try_of(data: &Entry, deletes: &[Entry]) -> Result<Vec<String>> {
     let document = document();
-    let found = DeleteIndex::new(&document, deletes)?.of(data)?;
+    let found = DeleteIndex::new(&document, document.current_schema().unwrap(), deletes)?.of(data)?;
     Ok(found.iter().map(|delete| delete.path.clone()).collect())
 }
 
@@ -243,7 +243,7 @@ fn r_de6_paths_match_whatever_their_scheme_and_equal_bounds_name_a_file() {
     assert!(of(&data("s3://b/g", 5), &bounds).is_empty());
     let document = document();
     for (delete, for_one_file) in [(&named[0], true), (&bounds[0], false)] {
-        let index = DeleteIndex::new(&document, std::slice::from_ref(delete)).unwrap();
+        let index = DeleteIndex::new(&document, document.current_schema().unwrap(), std::slice::from_ref(delete)).unwrap();
         let path = if for_one_file { "/t/f" } else { "s3://b/f" };
         let found = index.of(&data(path, 5)).unwrap();
         assert_eq!(found[0].kind, DeleteKind::Positions { for_one_file });
@@ -296,7 +296,7 @@ fn r_de4_files_of_one_reach_and_the_same_columns_are_one_group() {
         within(equality("d", 5), double(2.0)),
     ];
     let document = document();
-    let index = DeleteIndex::new(&document, &deletes).unwrap();
+    let index = DeleteIndex::new(&document, document.current_schema().unwrap(), &deletes).unwrap();
     let groups = |value: f64| -> BTreeMap<String, u32> {
         let found = index.of(&within(data("f", 4), double(value))).unwrap();
         let group = |delete: &Arc<DeleteRef>| match delete.kind {
@@ -327,7 +327,7 @@ fn r_de_many_deletes_and_files_are_associated_without_comparing_each_with_each()
         })
         .collect();
     let document = document();
-    let index = DeleteIndex::new(&document, &deletes).unwrap();
+    let index = DeleteIndex::new(&document, document.current_schema().unwrap(), &deletes).unwrap();
     for n in 0..FILES {
         let file = match n % 2 {
             0 => data(&format!("f{n}"), 4),
