@@ -20,6 +20,14 @@ final class ScanCodec {
     request.targetSplitBytes().ifPresent(message::setTargetSplitBytes);
     request.minSplits().ifPresent(message::setMinSplits);
     request.search().ifPresent(search -> search(search, message));
+    request.range().ifPresent(range -> message.setRange(range(range)));
+    return message.build();
+  }
+
+  private static Wire.SnapshotRange range(SnapshotRange range) {
+    Wire.SnapshotRange.Builder message = Wire.SnapshotRange.newBuilder();
+    range.startExclusive().ifPresent(message::setStartExclusive);
+    range.endInclusive().ifPresent(message::setEndInclusive);
     return message.build();
   }
 

@@ -12,6 +12,7 @@ public final class ScanRequest {
   private final List<Filter> conjuncts;
   private final OptionalLong limit;
   private final Optional<Search> search;
+  private final Optional<SnapshotRange> range;
   private final boolean useIndexes;
   private final OptionalLong targetSplitBytes;
   private final OptionalInt minSplits;
@@ -21,6 +22,7 @@ public final class ScanRequest {
     conjuncts = List.copyOf(builder.conjuncts);
     limit = builder.limit;
     search = builder.search;
+    range = builder.range;
     useIndexes = builder.useIndexes;
     targetSplitBytes = builder.targetSplitBytes;
     minSplits = builder.minSplits;
@@ -51,6 +53,11 @@ public final class ScanRequest {
     return search;
   }
 
+  /** The commits whose appended rows are asked for, instead of the rows of the snapshot. */
+  public Optional<SnapshotRange> range() {
+    return range;
+  }
+
   /** Whether indexes may be used; answers are the same. */
   public boolean useIndexes() {
     return useIndexes;
@@ -72,6 +79,7 @@ public final class ScanRequest {
     private final List<Filter> conjuncts = new ArrayList<>();
     private OptionalLong limit = OptionalLong.empty();
     private Optional<Search> search = Optional.empty();
+    private Optional<SnapshotRange> range = Optional.empty();
     private boolean useIndexes = true;
     private OptionalLong targetSplitBytes = OptionalLong.empty();
     private OptionalInt minSplits = OptionalInt.empty();
@@ -99,6 +107,12 @@ public final class ScanRequest {
     /** Makes it a top-k search; the conjuncts select before it. */
     public Builder search(Search what) {
       search = Optional.of(what);
+      return this;
+    }
+
+    /** Asks for the rows that commits appended. */
+    public Builder range(SnapshotRange commits) {
+      range = Optional.of(commits);
       return this;
     }
 

@@ -112,19 +112,19 @@ public final class Session implements AutoCloseable {
     return open(TableCodec.open(table));
   }
 
-  /** Opens a table at one of its snapshots. */
-  public Table openTableAtSnapshot(TableName table, long snapshotId) {
-    return open(TableCodec.open(table).setSnapshotId(snapshotId));
+  /** Opens a table at an older state, or at a branch or tag; it cannot be changed there. */
+  public Table openTable(TableName table, AsOf state) {
+    return open(TableCodec.open(table, state));
   }
 
-  /** Opens a table at the snapshot that was current at a time. */
-  public Table openTableAsOf(TableName table, long timestampMs) {
-    return open(TableCodec.open(table).setAsOfTimestampMs(timestampMs));
+  /** Opens a metadata table, such as {@code snapshots}, of a table's newest state. */
+  public Table openMetadataTable(TableName table, String kind) {
+    return open(TableCodec.open(table).setMetadataTable(kind));
   }
 
-  /** Opens a table at a branch or tag. */
-  public Table openTableAtReference(TableName table, String branchOrTag) {
-    return open(TableCodec.open(table).setReference(branchOrTag));
+  /** Opens a metadata table of a table at an older state. */
+  public Table openMetadataTable(TableName table, String kind, AsOf state) {
+    return open(TableCodec.open(table, state).setMetadataTable(kind));
   }
 
   /** Builds one piece of an index, in any process; the answer goes to {@link Table#commitIndex}. */
@@ -147,7 +147,8 @@ public final class Session implements AutoCloseable {
   }
 
   private Table open(Wire.OpenTable.Builder request) {
-    return new Table(this, Native.openTable(handle(), request.build().toByteArray()));
+    long table = Native.openTable(handle(), request.build().toByteArray());
+    return new Table(this, table, request.getMetadataTable());
   }
 
   private static Wire.CatalogRequest.Builder catalogRequest() {

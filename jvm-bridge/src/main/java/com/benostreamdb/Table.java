@@ -4,6 +4,7 @@ import com.benostreamdb.proto.Wire;
 import com.google.protobuf.ByteString;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -13,9 +14,11 @@ public final class Table implements AutoCloseable {
   private final Session session;
   private final NativeHandle handle;
   private final TableDescription description;
+  private final String metadataTable;
 
-  Table(Session session, long handle) {
+  Table(Session session, long handle, String metadataTable) {
     this.session = session;
+    this.metadataTable = metadataTable;
     this.handle = new NativeHandle(this, handle, "table");
     this.description =
         TableCodec.description(
@@ -32,9 +35,16 @@ public final class Table implements AutoCloseable {
     return session;
   }
 
+  /** Which metadata table this is; empty for a table of rows. A metadata table is only read. */
+  public Optional<String> metadataTable() {
+    return metadataTable.isEmpty() ? Optional.empty() : Optional.of(metadataTable);
+  }
+
   /** The same table at its newest snapshot. */
   public Table refresh() {
-    return session.openTable(description.name());
+    return metadataTable.isEmpty()
+        ? session.openTable(description.name())
+        : session.openMetadataTable(description.name(), metadataTable);
   }
 
   /** Plans a scan or a search of this snapshot. */

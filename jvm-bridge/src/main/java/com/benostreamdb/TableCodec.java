@@ -34,6 +34,23 @@ final class TableCodec {
         .setTable(name(table));
   }
 
+  static Wire.OpenTable.Builder open(TableName table, AsOf state) {
+    Wire.OpenTable.Builder request = open(table);
+    if (state instanceof AsOf.Snapshot snapshot) {
+      return request.setSnapshotId(snapshot.id());
+    }
+    if (state instanceof AsOf.Timestamp timestamp) {
+      return request.setAsOfTimestampMs(timestamp.millis());
+    }
+    if (state instanceof AsOf.Branch branch) {
+      return request.setBranch(branch.name());
+    }
+    if (state instanceof AsOf.Tag tag) {
+      return request.setTag(tag.name());
+    }
+    return request.setReference(((AsOf.Reference) state).name());
+  }
+
   static List<Wire.Column> columns(List<Column> columns) {
     return columns.stream().map(TableCodec::column).collect(Collectors.toList());
   }

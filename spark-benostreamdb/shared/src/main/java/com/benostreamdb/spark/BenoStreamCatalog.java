@@ -1,5 +1,6 @@
 package com.benostreamdb.spark;
 
+import com.benostreamdb.AsOf;
 import com.benostreamdb.BenoStreamException;
 import com.benostreamdb.BenoStreamException.Kind;
 import com.benostreamdb.Session;
@@ -9,6 +10,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import org.apache.spark.sql.catalyst.analysis.NamespaceAlreadyExistsException;
@@ -79,38 +81,19 @@ public final class BenoStreamCatalog extends ProcedureSupport
 
   @Override
   public Table loadTable(Identifier identifier) throws NoSuchTableException {
-    return Failures.analyzed(
-        () ->
-            BenoStreamTable.newest(
-                open(identifier, Session::openTable), name, options(identifier)));
+    return Failures.analyzed(() -> opener(identifier).open(TableIdentifier.state(identifier)));
   }
 
   @Override
   public Table loadTable(Identifier identifier, String version) throws NoSuchTableException {
     return Failures.analyzed(
-        () -> {
-          boolean isId = version.matches("-?\\d{1,19}");
-          com.benostreamdb.Table table =
-              open(
-                  identifier,
-                  (session, table1) ->
-                      isId
-                          ? session.openTableAtSnapshot(table1, Long.parseLong(version))
-                          : session.openTableAtReference(table1, version));
-          return BenoStreamTable.pinned(table, name, options(identifier));
-        });
+        () -> opener(identifier).open(only(identifier, TableVersion.ofVersion(version))));
   }
 
   @Override
   public Table loadTable(Identifier identifier, long timestampMicros) throws NoSuchTableException {
     return Failures.analyzed(
-        () -> {
-          long timestampMs = Math.floorDiv(timestampMicros, 1_000L);
-          return BenoStreamTable.pinned(
-              open(identifier, (session, table) -> session.openTableAsOf(table, timestampMs)),
-              name,
-              options(identifier));
-        });
+        () -> opener(identifier).open(only(identifier, TableVersion.ofMicros(timestampMicros))));
   }
 
   @Override
@@ -341,6 +324,17 @@ public final class BenoStreamCatalog extends ProcedureSupport
 
   private Session session(Identifier identifier) {
     return Sessions.get(options(identifier));
+  }
+
+  private static Optional<AsOf> only(Identifier identifier, AsOf state) {
+    if (TableIdentifier.state(identifier).isPresent()) {
+      throw Failures.invalidInput("the reader's options name two versions of " + identifier);
+    }
+    return Optional.of(state);
+  }
+
+  private TableOpener opener(Identifier identifier) {
+    return new TableOpener(session(identifier), identifier, name, options(identifier));
   }
 
   private interface Opener {

@@ -106,7 +106,7 @@ final class BenoStreamScanBuilder
   public boolean pushTopN(SortOrder[] orders, int rows) {
     return Failures.analyzed(
         () -> {
-          if (tableSearch.isPresent()) {
+          if (tableSearch.isPresent() || options.range().isPresent()) {
             return false;
           }
           topN = TopNTranslator.translate(orders, rows, table.description(), options.searchMode());
@@ -129,13 +129,15 @@ final class BenoStreamScanBuilder
           limit.ifPresent(request::limit);
           Optional<Search> search = tableSearch.or(() -> topN);
           search.ifPresent(request::search);
+          options.range().ifPresent(request::range);
           StructType readSchema = project(request);
           request.minSplits(SparkSession.active().sparkContext().defaultParallelism());
           ScanPlan plan = snapshot.planScan(request.build());
           if (plan.exact().contains(false)) {
             throw Failures.internal("the engine does not decide a filter that was pushed to it");
           }
-          String requested = ScanText.describe(table, pushedPredicates, limit, search);
+          String requested =
+              ScanText.describe(table, pushedPredicates, limit, search, options.range());
           return new BenoStreamScan(
               table, plan, readSchema, requested, search, tableSearch.isPresent());
         });

@@ -1,9 +1,6 @@
 package com.benostreamdb.spark;
 
-import java.time.Instant;
-import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.SupportsCatalogOptions;
 import org.apache.spark.sql.connector.catalog.Table;
@@ -21,7 +18,6 @@ public final class BenoStreamSource implements DataSourceRegister, SupportsCatal
   static final String PATH_CATALOG = "default_benostream";
 
   private static final String PATH = "path";
-  private static final List<String> VERSIONS = List.of("snapshot-id", "branch", "tag");
 
   @Override
   public String shortName() {
@@ -65,28 +61,6 @@ public final class BenoStreamSource implements DataSourceRegister, SupportsCatal
           Identifier identifier = resolve(options).identifier();
           return new TableIdentifier(
               identifier.namespace(), identifier.name(), options.asCaseSensitiveMap());
-        });
-  }
-
-  @Override
-  public Optional<String> extractTimeTravelVersion(CaseInsensitiveStringMap options) {
-    return VERSIONS.stream().filter(options::containsKey).map(options::get).findFirst();
-  }
-
-  @Override
-  public Optional<String> extractTimeTravelTimestamp(CaseInsensitiveStringMap options) {
-    return Failures.analyzed(
-        () -> {
-          String millis = options.get("as-of-timestamp");
-          if (millis == null) {
-            return Optional.empty();
-          }
-          try {
-            return Optional.of(Instant.ofEpochMilli(Long.parseLong(millis)).toString());
-          } catch (NumberFormatException e) {
-            throw Failures.invalidInput(
-                "as-of-timestamp is a number of milliseconds, not '" + millis + "'");
-          }
         });
   }
 

@@ -1,5 +1,6 @@
 package com.benostreamdb.spark;
 
+import com.benostreamdb.AsOf;
 import com.benostreamdb.Column;
 import com.benostreamdb.CommitRequest;
 import com.benostreamdb.TableDescription;
@@ -9,6 +10,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
@@ -78,8 +80,27 @@ final class BenoStreamTable
     if (pinned) {
       return loaded;
     }
-    List<Object> key = List.of(options, description.name());
+    List<Object> key = List.of(options, description.name(), loaded.metadataTable());
     return StatementPins.pin(key, loaded::refresh);
+  }
+
+  /** The snapshot that a reader with an option for another state reads. */
+  private com.benostreamdb.Table snapshot(Optional<AsOf> state) {
+    if (pinned || state.isEmpty()) {
+      return snapshot();
+    }
+    if (loaded.metadataTable().isPresent()) {
+      String kind = loaded.metadataTable().get();
+      return loaded.session().openMetadataTable(description.name(), kind, state.get());
+    }
+    com.benostreamdb.Table then = loaded.session().openTable(description.name(), state.get());
+    if (!then.describe().columns().equals(description.columns())) {
+      throw Failures.unsupported(
+          name()
+              + " had other columns then; read it by format(\"benostream\") and load(..), or by"
+              + " VERSION AS OF");
+    }
+    return then;
   }
 
   @Override
@@ -90,9 +111,11 @@ final class BenoStreamTable
 
   @Override
   public String name() {
-    return description.name().location().isEmpty()
-        ? catalogName + "." + description.name()
-        : description.name().location();
+    String name =
+        description.name().location().isEmpty()
+            ? catalogName + "." + description.name()
+            : description.name().location();
+    return loaded.metadataTable().map(kind -> name + "." + kind).orElse(name);
   }
 
   @Override
@@ -118,13 +141,16 @@ final class BenoStreamTable
 
   @Override
   public MetadataColumn[] metadataColumns() {
-    return MetadataColumns.all();
+    return loaded.metadataTable().isPresent() ? new MetadataColumn[0] : MetadataColumns.all();
   }
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap readOptions) {
     return Failures.analyzed(
-        () -> new BenoStreamScanBuilder(this, snapshot(), ReadOptions.of(readOptions)));
+        () -> {
+          ReadOptions options = ReadOptions.of(readOptions);
+          return new BenoStreamScanBuilder(this, snapshot(options.state()), options);
+        });
   }
 
   @Override
@@ -186,6 +212,9 @@ final class BenoStreamTable
   }
 
   private void requireWritable() {
+    if (loaded.metadataTable().isPresent()) {
+      throw Failures.unsupported(name() + " is a metadata table and can only be read");
+    }
     if (pinned || description.readOnly()) {
       throw Failures.unsupported(name() + " is read-only: it is pinned to one snapshot");
     }
@@ -196,8 +225,12 @@ final class BenoStreamTable
   public boolean equals(Object other) {
     return other instanceof BenoStreamTable that
         && options.equals(that.options)
+        && pinned == that.pinned
+        && loaded.metadataTable().equals(that.loaded.metadataTable())
         && description.name().equals(that.description.name())
-        && description.metadataLocation().equals(that.description.metadataLocation());
+        && description.metadataLocation().equals(that.description.metadataLocation())
+        && description.snapshotId().equals(that.description.snapshotId())
+        && description.columns().equals(that.description.columns());
   }
 
   @Override

@@ -2,6 +2,7 @@ package com.benostreamdb.spark;
 
 import com.benostreamdb.ScanPlan;
 import com.benostreamdb.Search;
+import com.benostreamdb.SnapshotRange;
 import java.util.Arrays;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -13,13 +14,22 @@ final class ScanText {
   private ScanText() {}
 
   static String describe(
-      BenoStreamTable table, Predicate[] predicates, OptionalInt limit, Optional<Search> search) {
+      BenoStreamTable table,
+      Predicate[] predicates,
+      OptionalInt limit,
+      Optional<Search> search,
+      Optional<SnapshotRange> range) {
     StringBuilder text = new StringBuilder("benostream ").append(table.name());
     if (predicates.length > 0) {
       text.append(", filters=[")
           .append(Arrays.stream(predicates).map(Object::toString).collect(Collectors.joining(", ")))
           .append(']');
     }
+    range.ifPresent(
+        commits -> {
+          text.append(", appended after ").append(commits.startExclusive().orElse(0));
+          commits.endInclusive().ifPresent(id -> text.append(" up to ").append(id));
+        });
     limit.ifPresent(rows -> text.append(", limit=").append(rows));
     search.ifPresent(what -> text.append(", search=").append(describe(table, what)));
     return text.toString();

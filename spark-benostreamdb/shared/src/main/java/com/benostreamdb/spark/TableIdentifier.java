@@ -1,10 +1,12 @@
 package com.benostreamdb.spark;
 
+import com.benostreamdb.AsOf;
 import com.benostreamdb.TableName;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.TreeMap;
 import org.apache.spark.sql.connector.catalog.Identifier;
 
@@ -38,6 +40,13 @@ final class TableIdentifier implements Identifier {
     return identifier instanceof TableIdentifier own
         ? SessionOptions.merge(catalog, own.options)
         : new TreeMap<>(catalog);
+  }
+
+  /** The state that the reader's options ask for. */
+  static Optional<AsOf> state(Identifier identifier) {
+    return identifier instanceof TableIdentifier own
+        ? TableVersion.ofOptions(own.options)
+        : Optional.empty();
   }
 
   static boolean isLocation(Identifier identifier) {

@@ -151,7 +151,7 @@ class SourceTest {
                 spark()
                     .read()
                     .format(FORMAT)
-                    .option("start-snapshot-id", "1")
+                    .option("end-snapshot-id", "1")
                     .load(path.toString())
                     .count())
         .isInstanceOf(BenoStreamAnalysisException.class)
