@@ -171,7 +171,15 @@ pub(crate) fn scan_plan(plan: &ScanPlan, conjunct_count: usize) -> Result<wire::
 
 fn explain(report: &ScanReport) -> String {
     let mut lines = vec![
+        format!(
+            "manifests: {} ({} skipped)",
+            report.manifests_total, report.manifests_skipped
+        ),
         format!("files: {}", report.files_total),
+        format!(
+            "files pruned by partition: {}",
+            report.files_pruned_by_partition
+        ),
         format!(
             "files pruned by statistics: {}",
             report.files_pruned_by_statistics

@@ -228,7 +228,7 @@ fn upper_bound(value: Value) -> Option<Vec<u8>> {
 
 /// The least text of at most as many characters that is above every text with this start. Surrogates are
 /// no characters: U+D7FF is followed by U+E000.
-fn raise_text(mut text: String) -> Option<String> {
+pub(super) fn raise_text(mut text: String) -> Option<String> {
     while let Some(last) = text.pop() {
         let next = match last {
             '\u{d7ff}' => Some('\u{e000}'),

@@ -17,4 +17,5 @@ pub mod snapshot;
 pub mod spec;
 #[cfg(test)]
 mod tests;
+pub mod transform;
 pub mod value;

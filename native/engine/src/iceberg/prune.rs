@@ -1,15 +1,20 @@
-//! Whether a file may hold a row for which a predicate is true, from its statistics alone. Every leaf gives
-//! the truth values that its rows may have; what is unknown may be anything. Bounds leave out NaN, so NaN
-//! may be there unless it is counted as zero; -0.0 and 0.0 are one value.
+//! Whether a file may hold a row for which a predicate is true, from its statistics or its partition alone.
+//! Every leaf gives the truth values that its rows may have; what is unknown may be anything. Bounds leave out
+//! NaN, so NaN may be there unless it is counted as zero; -0.0 and 0.0 are one value.
 
+mod partition;
 #[cfg(test)]
 mod tests;
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+pub use partition::{may_match_manifest, may_match_partition};
 
 use super::manifest::DataFile;
 use super::predicate::{CompareOp, MatchOp, Predicate, reserved};
 use super::schema::{Field, Schema, Type};
+use super::transform;
 use super::value::{self, Value};
 
 /// Predicates deeper than this prune nothing.
@@ -17,7 +22,8 @@ const MAX_DEPTH: usize = 512;
 
 /// False only if the predicate is true for no row of the file.
 pub fn may_match(predicate: &Predicate, file: &DataFile, schema: &Schema) -> bool {
-    file.record_count > 0 && outcomes(predicate, file, schema, 0).truthy
+    let facts = |column| Statistics::of(column, file, schema);
+    file.record_count > 0 && outcomes(predicate, &facts, 0).truthy
 }
 
 /// Which truth values may occur.
@@ -57,11 +63,16 @@ impl Outcomes {
     }
 }
 
-fn outcomes(predicate: &Predicate, file: &DataFile, schema: &Schema, depth: usize) -> Outcomes {
+/// The truth values of a predicate over rows of which `facts` says what it knows by column.
+fn outcomes(
+    predicate: &Predicate,
+    facts: &dyn Fn(i32) -> Option<Statistics>,
+    depth: usize,
+) -> Outcomes {
     if depth > MAX_DEPTH {
         return Outcomes::ANY;
     }
-    let of = |part: &Predicate| outcomes(part, file, schema, depth + 1);
+    let of = |part: &Predicate| outcomes(part, facts, depth + 1);
     match predicate {
         Predicate::Constant(Some(truth)) => Outcomes::of(*truth),
         Predicate::Constant(None) => Outcomes {
@@ -98,12 +109,13 @@ fn outcomes(predicate: &Predicate, file: &DataFile, schema: &Schema, depth: usiz
         | Predicate::IsNull { column }
         | Predicate::IsNan { column }
         | Predicate::Match { column, .. } => {
-            Statistics::of(*column, file, schema).map_or(Outcomes::ANY, |c| c.leaf(predicate))
+            facts(*column).map_or(Outcomes::ANY, |c| c.leaf(predicate))
         }
     }
 }
 
-/// What a file's manifest entry says about one column.
+/// What is known of one column in all rows that are judged together.
+#[derive(Clone, Debug)]
 struct Statistics {
     ty: Type,
     may_be_null: bool,
@@ -114,6 +126,8 @@ struct Statistics {
     may_be_number: bool,
     lower: Option<Value>,
     upper: Option<Value>,
+    /// By number of buckets: the least and greatest bucket that values fall into.
+    buckets: BTreeMap<u32, (i32, i32)>,
 }
 
 impl Statistics {
@@ -172,6 +186,7 @@ impl Statistics {
             may_be_number: !all_null && !all_nan,
             lower: bound(file.lower_bounds.get(id)),
             upper: bound(file.upper_bounds.get(id)),
+            buckets: BTreeMap::new(),
         })
     }
 
@@ -184,6 +199,7 @@ impl Statistics {
             may_be_number: true,
             lower: Some(lower),
             upper: Some(upper),
+            buckets: BTreeMap::new(),
         }
     }
 
@@ -271,7 +287,9 @@ impl Statistics {
         let (lower, upper) = (of(&self.lower), of(&self.upper));
         let may_be_less = lower.is_none_or(Ordering::is_lt);
         let may_be_greater = upper.is_none_or(Ordering::is_gt);
-        let may_be_equal = lower.is_none_or(Ordering::is_le) && upper.is_none_or(Ordering::is_ge);
+        let may_be_equal = lower.is_none_or(Ordering::is_le)
+            && upper.is_none_or(Ordering::is_ge)
+            && self.may_be_in_bucket_of(literal);
         let possible = [
             (may_be_less, Ordering::Less),
             (may_be_equal, Ordering::Equal),
@@ -283,6 +301,12 @@ impl Statistics {
             .fold(Outcomes::NONE, |result, (_, ordering)| {
                 result.union(Outcomes::of(holds(op, ordering)))
             })
+    }
+
+    fn may_be_in_bucket_of(&self, literal: &Value) -> bool {
+        self.buckets.iter().all(|(count, (first, last))| {
+            transform::bucket(literal, *count).is_none_or(|b| (*first..=*last).contains(&b))
+        })
     }
 
     fn is_in(&self, values: &[Value], has_null: bool) -> Outcomes {

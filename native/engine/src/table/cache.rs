@@ -1,7 +1,7 @@
 //! A bounded cache of immutable things, counted in bytes. What is put last stays longest; an entry
 //! larger than the bound is not kept.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,9 +16,17 @@ pub(crate) struct Cache<K, V> {
 }
 
 struct State<K, V> {
-    entries: HashMap<K, (V, usize)>,
-    order: VecDeque<K>,
+    entries: HashMap<K, Entry<V>>,
+    /// Keys by the time of their last use.
+    order: BTreeMap<u64, K>,
+    now: u64,
     bytes: usize,
+}
+
+struct Entry<V> {
+    value: V,
+    bytes: usize,
+    used: u64,
 }
 
 impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
@@ -27,7 +35,8 @@ impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
             capacity,
             state: Mutex::new(State {
                 entries: HashMap::new(),
-                order: VecDeque::new(),
+                order: BTreeMap::new(),
+                now: 0,
                 bytes: 0,
             }),
             loading: Mutex::new(HashMap::new()),
@@ -55,12 +64,19 @@ impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
 
     pub(crate) fn get(&self, key: &K) -> Option<V> {
         let mut state = self.lock();
-        let value = state.entries.get(key).map(|(v, _)| v.clone())?;
-        if let Some(at) = state.order.iter().position(|k| k == key) {
-            state.order.remove(at);
-            state.order.push_back(key.clone());
+        let State {
+            entries,
+            order,
+            now,
+            ..
+        } = &mut *state;
+        let entry = entries.get_mut(key)?;
+        *now += 1;
+        if let Some(key) = order.remove(&entry.used) {
+            order.insert(*now, key);
         }
-        Some(value)
+        entry.used = *now;
+        Some(entry.value.clone())
     }
 
     pub(crate) fn put(&self, key: K, value: V, bytes: usize) {
@@ -68,18 +84,21 @@ impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
             return;
         }
         let mut state = self.lock();
-        if let Some((_, old)) = state.entries.insert(key.clone(), (value, bytes)) {
-            state.bytes -= old;
-            state.order.retain(|k| *k != key);
+        state.now += 1;
+        let used = state.now;
+        let entry = Entry { value, bytes, used };
+        if let Some(old) = state.entries.insert(key.clone(), entry) {
+            state.bytes -= old.bytes;
+            state.order.remove(&old.used);
         }
         state.bytes += bytes;
-        state.order.push_back(key);
+        state.order.insert(used, key);
         while state.bytes > self.capacity {
-            let Some(oldest) = state.order.pop_front() else {
+            let Some((_, oldest)) = state.order.pop_first() else {
                 break;
             };
-            if let Some((_, size)) = state.entries.remove(&oldest) {
-                state.bytes -= size;
+            if let Some(dropped) = state.entries.remove(&oldest) {
+                state.bytes -= dropped.bytes;
             }
         }
     }

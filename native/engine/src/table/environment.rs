@@ -1,5 +1,5 @@
 //! What all tables of a session share: the stores, the catalog, and bounded caches of immutable
-//! files (footers, opened segments, deletes). Cheap to clone.
+//! files (footers, manifests, opened segments, deletes). Cheap to clone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,11 +10,14 @@ use super::cache::Cache;
 use super::deletes::DeleteCaches;
 use crate::catalog::{Catalog, DEFAULT_NAMESPACE, FileSystemCatalog, TableRef};
 use crate::error::{Error, Result};
+use crate::iceberg::manifest::{Entry, ManifestContent, ManifestFile};
 use crate::index::OpenIndex;
 use crate::storage::{Location, Storage};
 
 const FOOTER_CACHE_BYTES: usize = 256 << 20;
 const SEGMENT_CACHE_BYTES: usize = 1 << 30;
+const MANIFEST_CACHE_BYTES: usize = 256 << 20;
+const MANIFEST_LIST_CACHE_BYTES: usize = 32 << 20;
 
 /// Shared state of a session.
 #[derive(Clone)]
@@ -28,7 +31,33 @@ struct Inner {
     footers: Footers,
     segments: Cache<String, OpenIndex>,
     deletes: DeleteCaches,
+    manifests: Cache<ManifestKey, Arc<[Entry]>>,
+    manifest_lists: Cache<Location, Arc<[ManifestFile]>>,
     distances: AtomicU64,
+}
+
+/// What decides the live entries of a manifest: the file, and what they inherit from the manifest list.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct ManifestKey {
+    location: Location,
+    content: ManifestContent,
+    spec_id: i32,
+    snapshot_id: Option<i64>,
+    sequence_number: i64,
+    first_row_id: Option<i64>,
+}
+
+impl ManifestKey {
+    pub(crate) fn new(location: Location, manifest: &ManifestFile) -> ManifestKey {
+        ManifestKey {
+            location,
+            content: manifest.content,
+            spec_id: manifest.spec_id,
+            snapshot_id: manifest.added_snapshot_id,
+            sequence_number: manifest.sequence_number,
+            first_row_id: manifest.first_row_id,
+        }
+    }
 }
 
 /// Parquet footers by path and size.
@@ -58,6 +87,8 @@ impl Environment {
                 footers: Footers(Cache::new(FOOTER_CACHE_BYTES)),
                 segments: Cache::new(SEGMENT_CACHE_BYTES),
                 deletes: DeleteCaches::default(),
+                manifests: Cache::new(MANIFEST_CACHE_BYTES),
+                manifest_lists: Cache::new(MANIFEST_LIST_CACHE_BYTES),
                 distances: AtomicU64::new(0),
             }),
         })
@@ -105,6 +136,15 @@ impl Environment {
 
     pub(crate) fn footers(&self) -> &Footers {
         &self.inner.footers
+    }
+
+    /// Live entries by manifest.
+    pub(crate) fn manifests(&self) -> &Cache<ManifestKey, Arc<[Entry]>> {
+        &self.inner.manifests
+    }
+
+    pub(crate) fn manifest_lists(&self) -> &Cache<Location, Arc<[ManifestFile]>> {
+        &self.inner.manifest_lists
     }
 
     pub(crate) fn segments(&self) -> &Cache<String, OpenIndex> {

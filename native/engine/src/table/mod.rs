@@ -52,7 +52,6 @@ pub(crate) use split::{check_build, decode, encode};
 use crate::catalog::{TableHead, TableRef};
 use crate::error::{Error, Result};
 use crate::iceberg::document::{Document, NAME_MAPPING};
-use crate::iceberg::features;
 use crate::iceberg::manifest::{Entry, ManifestFile, read_manifest, read_manifest_list};
 use crate::iceberg::schema::Schema;
 use crate::iceberg::snapshot::Snapshot;
@@ -124,9 +123,19 @@ impl Table {
         })
     }
 
-    /// The table at its newest snapshot.
+    /// The table at its newest snapshot. Errors: Conflict where another table has taken its place.
     pub async fn refresh(&self) -> Result<Table> {
-        Table::load(&self.environment, &self.reference).await
+        let newest = Table::load(&self.environment, &self.reference).await?;
+        let (was, is) = (self.document.table_uuid(), newest.document.table_uuid());
+        if was.is_some() && was != is {
+            return Err(Error::conflict(format!(
+                "table {} was dropped and created again since it was opened: its uuid was {}, now it is {}; open it anew",
+                self.name(),
+                was.unwrap_or_default(),
+                is.unwrap_or("missing")
+            )));
+        }
+        Ok(newest)
     }
 
     /// The name or location it was opened by.
@@ -232,8 +241,15 @@ impl Table {
                 .collect());
         };
         let location = self.files.resolve(list)?;
+        let cache = self.environment.manifest_lists();
+        if let Some(manifests) = cache.get(&location) {
+            return Ok(manifests.to_vec());
+        }
         let bytes = self.manifest_bytes(&location).await?;
-        read_manifest_list(&bytes).map_err(|e| e.with("file", &location))
+        let manifests = read_manifest_list(&bytes).map_err(|e| e.with("file", &location))?;
+        let size = manifests.iter().map(ManifestFile::memory_bytes).sum();
+        cache.put(location, manifests.as_slice().into(), size);
+        Ok(manifests)
     }
 
     /// The entries of one manifest, sequence numbers inherited.
@@ -251,13 +267,7 @@ impl Table {
 
     /// All live entries of the pinned snapshot, data and deletes. Errors: Unsupported for what cannot be read yet.
     pub(crate) async fn entries(&self) -> Result<Vec<Entry>> {
-        let mut live = Vec::new();
-        for manifest in self.manifests().await? {
-            let entries = self.manifest_entries(&manifest).await?;
-            live.extend(entries.into_iter().filter(Entry::is_live));
-        }
-        features::check_readable(&self.document, &live)?;
-        Ok(live)
+        Ok(self.live_entries(None).await?.0)
     }
 
     /// What reads of these files of the table share.

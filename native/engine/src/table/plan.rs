@@ -1,6 +1,8 @@
 //! Plans which data files of a snapshot a scan must read: Iceberg statistics first, then what the
 //! overlay's scalar indexes propose. Indexes only ever take rows away that are certainly not true.
 
+mod entries;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use super::overlay::{OverlayView, open_segment};
 use super::request::{ScanReport, ScanRequest};
 use super::split::{FileTask, RowSet, Split, SplitScope};
 use crate::error::{Error, Result};
-use crate::iceberg::manifest::{DataContent, Entry, FileFormat};
+use crate::iceberg::manifest::{DataContent, Entry};
 use crate::iceberg::predicate::Predicate;
 use crate::iceberg::prune;
 use crate::index::overlay::{FileIdentity, SegmentUse, identity_path};
@@ -38,7 +40,11 @@ pub(crate) struct PlannedFiles {
 
 /// The live data files of the pinned snapshot with their deletes, in manifest order.
 pub(crate) async fn live_files(table: &Table) -> Result<Vec<(LiveFile, Entry)>> {
-    let entries = table.entries().await?;
+    with_deletes(table, table.entries().await?)
+}
+
+/// The data files among live entries with the deletes that apply to them, in order.
+fn with_deletes(table: &Table, entries: Vec<Entry>) -> Result<Vec<(LiveFile, Entry)>> {
     let (data, deletes): (Vec<Entry>, Vec<Entry>) = entries
         .into_iter()
         .partition(|e| e.data_file.content == DataContent::Data);
@@ -80,10 +86,7 @@ pub(super) fn live_file(
         record_count: file.record_count,
         data_sequence_number: sequence(entry.sequence_number, entry)?,
         row_groups: None,
-        row_group_count: match (&file.format, &file.split_offsets) {
-            (FileFormat::Parquet, Some(offsets)) => offsets.len().max(1),
-            _ => 1,
-        },
+        row_group_count: file.piece_count(),
         rows: None,
         deletes: deletes.of(entry)?,
         absent_values: file
@@ -106,37 +109,46 @@ pub(super) fn live_file(
     Ok(LiveFile { task, identity })
 }
 
+/// The files of what commits changed that may hold a row for which the predicate is true, and a report of the others.
+async fn changes(
+    table: &Table,
+    range: &SnapshotRange,
+    predicate: Option<&Predicate>,
+) -> Result<(Vec<(LiveFile, Entry)>, ScanReport)> {
+    let schema = table.schema()?;
+    let mut files = changed_files(table, range).await?;
+    let mut report = ScanReport {
+        files_total: files.len() as u64,
+        rows_total: files.iter().map(|(f, _)| f.task.record_count).sum(),
+        ..ScanReport::default()
+    };
+    if let Some(predicate) = predicate {
+        files.retain(|(_, entry)| prune::may_match(predicate, &entry.data_file, schema));
+        report.files_pruned_by_statistics = report.files_total - files.len() as u64;
+    }
+    Ok((files, report))
+}
+
 /// Plans the files of a request. Searches get every live file: their statistics need them.
 pub(crate) async fn plan_files(
     table: &Table,
     request: &ScanRequest,
     predicate: Option<&Predicate>,
 ) -> Result<PlannedFiles> {
-    let live = match &request.range {
-        None => live_files(table).await?,
-        Some(range) => changed_files(table, range).await?,
+    let (live, mut report) = match &request.range {
+        None => {
+            let (entries, report) = table.live_entries(predicate).await?;
+            (with_deletes(table, entries)?, report)
+        }
+        Some(range) => changes(table, range, predicate).await?,
     };
-    let mut report = ScanReport {
-        files_total: live.len() as u64,
-        rows_total: live.iter().map(|(f, _)| f.task.record_count).sum(),
-        ..ScanReport::default()
-    };
+    let mut files = live.into_iter().map(|(file, _)| file).collect();
     let overlay = if request.use_indexes {
         table.overlay().view().await
     } else {
         OverlayView::default()
     };
     report.warnings.extend(overlay.warnings.iter().cloned());
-    let schema = table.schema()?;
-    let mut files = Vec::with_capacity(live.len());
-    for (file, entry) in live {
-        let keep = predicate.is_none_or(|p| prune::may_match(p, &entry.data_file, schema));
-        if keep {
-            files.push(file);
-        } else {
-            report.files_pruned_by_statistics += 1;
-        }
-    }
     if let Some(predicate) = predicate {
         propose(table, &overlay, predicate, &mut files, &mut report).await?;
     }

@@ -228,8 +228,14 @@ pub struct ScanPlan {
 /// What planning pruned and which indexes it used; shown by EXPLAIN.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScanReport {
-    /// Data files of the snapshot.
+    /// Manifests of the snapshot.
+    pub manifests_total: u64,
+    /// Manifests not read: no live file, or no partition that may match.
+    pub manifests_skipped: u64,
+    /// Data files of the snapshot, as far as the manifest list tells of manifests that were not read.
     pub files_total: u64,
+    /// Files skipped by their partition, those in skipped manifests included.
+    pub files_pruned_by_partition: u64,
     /// Files skipped by Iceberg statistics.
     pub files_pruned_by_statistics: u64,
     /// Files skipped because an index proposed no row of them.
@@ -254,8 +260,16 @@ impl fmt::Display for ScanReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "files={}, pruned_by_statistics={}, pruned_by_index={}",
-            self.files_total, self.files_pruned_by_statistics, self.files_pruned_by_index
+            "files={}, pruned_by_partition={}, pruned_by_statistics={}, pruned_by_index={}",
+            self.files_total,
+            self.files_pruned_by_partition,
+            self.files_pruned_by_statistics,
+            self.files_pruned_by_index
+        )?;
+        write!(
+            f,
+            ", manifests={}, manifests_skipped={}",
+            self.manifests_total, self.manifests_skipped
         )?;
         for (name, count) in &self.segments {
             write!(f, ", index={name} segments={count}")?;

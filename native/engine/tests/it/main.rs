@@ -11,12 +11,14 @@
     reason = "tests say what they expect by panicking, on small numbers"
 )]
 
+mod bad_metadata;
 mod damage;
 mod fixture;
 mod foreign;
 mod history;
 mod law;
 mod metadata_tables;
+mod planning;
 mod search;
 mod sql;
 mod sql_regression;

@@ -109,6 +109,16 @@ impl ManifestFile {
         }
     }
 
+    /// About how much memory the row takes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let bounds = |s: &FieldSummary| {
+            let bytes = |b: &Option<Vec<u8>>| b.as_ref().map_or(0, Vec::len);
+            size_of::<FieldSummary>() + bytes(&s.lower_bound) + bytes(&s.upper_bound)
+        };
+        let partitions = self.partitions.as_deref().unwrap_or_default();
+        size_of::<ManifestFile>() + self.path.len() + partitions.iter().map(bounds).sum::<usize>()
+    }
+
     /// Whether the manifest may list live files.
     pub fn may_have_live_files(&self) -> bool {
         self.added_files != Some(0) || self.existing_files != Some(0)
@@ -327,6 +337,18 @@ impl DataFile {
         self.content == DataContent::PositionDeletes && self.format == FileFormat::Puffin
     }
 
+    /// How many pieces the file may be cut into: the row groups of a Parquet file. Offsets that do not ascend or lie
+    /// outside the file say nothing.
+    pub fn piece_count(&self) -> usize {
+        let offsets = self.split_offsets.as_deref().unwrap_or_default();
+        let end = i64::try_from(self.file_size_in_bytes).unwrap_or(i64::MAX);
+        let sound = self.format == FileFormat::Parquet
+            && offsets.is_sorted_by(|a, b| a < b)
+            && offsets.first().is_some_and(|first| *first >= 0)
+            && offsets.last().is_some_and(|last| *last < end);
+        if sound { offsets.len() } else { 1 }
+    }
+
     /// What columns hold that the file itself may lack, by field id: the values of its identity partition fields;
     /// None is NULL. Errors: Corrupt for a partition value that is none of its column's type.
     pub fn absent_values(
@@ -382,6 +404,32 @@ impl Entry {
     /// Whether the file is part of the snapshot.
     pub fn is_live(&self) -> bool {
         self.status != EntryStatus::Deleted
+    }
+
+    /// About how much memory the entry takes, its share of the manifest's bytes included.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let file = &self.data_file;
+        let counts = [
+            &file.column_sizes,
+            &file.value_counts,
+            &file.null_value_counts,
+            &file.nan_value_counts,
+        ];
+        let counts: usize = counts.iter().map(|m| m.encoded_bytes()).sum();
+        let bounds = file.lower_bounds.encoded_bytes() + file.upper_bounds.encoded_bytes();
+        let partition = file.partition.iter().map(|(_, value)| match value {
+            Some(PartitionValue::String(s)) => size_of::<(i32, Option<PartitionValue>)>() + s.len(),
+            Some(PartitionValue::Bytes(b)) => size_of::<(i32, Option<PartitionValue>)>() + b.len(),
+            _ => size_of::<(i32, Option<PartitionValue>)>(),
+        });
+        let offsets = file.split_offsets.as_ref().map_or(0, Vec::len) * size_of::<i64>();
+        // The path is there twice: its own copy, and in the block that the statistics share.
+        size_of::<Entry>()
+            + 2 * file.path.len()
+            + counts
+            + bounds
+            + offsets
+            + partition.sum::<usize>()
     }
 
     /// The entry of a file that the commit adds; its sequence numbers are inherited.

@@ -53,6 +53,10 @@ impl CountMap {
         CountMap(encoded)
     }
 
+    pub(super) fn encoded_bytes(&self) -> usize {
+        self.0.as_ref().map_or(0, Bytes::len)
+    }
+
     pub(super) fn as_encoded(&self) -> Option<&Bytes> {
         self.0.as_ref()
     }
@@ -104,6 +108,10 @@ impl BoundMap {
 
     pub(super) fn encoded(encoded: Option<Bytes>) -> Self {
         BoundMap(encoded)
+    }
+
+    pub(super) fn encoded_bytes(&self) -> usize {
+        self.0.as_ref().map_or(0, Bytes::len)
     }
 
     pub(super) fn as_encoded(&self) -> Option<&Bytes> {

@@ -5,7 +5,7 @@ use crate::iceberg::manifest::{BoundMap, CountMap, DataContent, FileFormat};
 use crate::iceberg::predicate::tests::{domains, leaves, naive, tree};
 use crate::iceberg::tests::Random;
 
-fn type_of(value: &Value) -> Type {
+pub(super) fn type_of(value: &Value) -> Type {
     match value {
         Value::Boolean(_) => Type::Boolean,
         Value::Int(_) => Type::Int,
@@ -64,7 +64,7 @@ fn file(rows: &[Option<Value>], known: u64) -> DataFile {
 }
 
 #[test]
-fn file_with_a_matching_row_is_never_pruned() {
+fn r_pl1_file_with_a_matching_row_is_never_pruned() {
     let mut random = Random(3);
     let (mut pruned, mut tried) = (0, 0);
     for domain in domains() {
@@ -154,7 +154,7 @@ fn narrow_bounds_of_a_promoted_column_still_prune() {
 }
 
 #[test]
-fn prefix_prunes_by_cut_bounds() {
+fn r_pl1_prefix_prunes_by_cut_bounds() {
     let schema = Schema::new(0, vec![Field::new(1, "c", false, Type::String)]).unwrap();
     let file = file(
         &[

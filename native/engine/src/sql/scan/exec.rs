@@ -113,7 +113,9 @@ impl fmt::Debug for ScanExec {
 
 /// The report as EXPLAIN shows it.
 pub(super) fn write_report(f: &mut fmt::Formatter<'_>, report: &ScanReport) -> fmt::Result {
-    let pruned = report.files_pruned_by_statistics + report.files_pruned_by_index;
+    let pruned = report.files_pruned_by_partition
+        + report.files_pruned_by_statistics
+        + report.files_pruned_by_index;
     write!(
         f,
         ", files_scanned={}, {report}",
