@@ -8,6 +8,7 @@ use bytes::Bytes;
 use flate2::read::MultiGzDecoder;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use zstd::stream::read::Decoder as ZstdDecoder;
 
 use super::version::{MetadataName, Spelling, parse_hint};
 use crate::catalog::TableHead;
@@ -245,12 +246,12 @@ struct Outline {
     _format_version: IgnoredAny,
 }
 
-/// The JSON in `stored`, which may be gzip whatever the name says; Corrupt where it is torn or something else.
+/// The JSON in `stored`, which may be gzip or zstandard whatever the name says; Corrupt where it is torn or something else.
 fn decode(stored: Bytes, location: &Location) -> Result<Bytes> {
-    let json = if stored.starts_with(&[0x1f, 0x8b]) {
-        decompress(&stored, location)?
-    } else {
-        stored
+    let json = match stored.as_ref() {
+        [0x1f, 0x8b, ..] => decompress(MultiGzDecoder::new(stored.as_ref()), location)?,
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => decompress(ZstdDecoder::new(stored.as_ref())?, location)?,
+        _ => stored,
     };
     let damaged = |detail: String| {
         Error::corrupt(format!("the metadata file {location} is damaged: {detail}"))
@@ -265,9 +266,9 @@ fn decode(stored: Bytes, location: &Location) -> Result<Bytes> {
     Ok(json)
 }
 
-fn decompress(stored: &[u8], location: &Location) -> Result<Bytes> {
+fn decompress(unpacked: impl Read, location: &Location) -> Result<Bytes> {
     let mut json = Vec::new();
-    MultiGzDecoder::new(stored)
+    unpacked
         .take(METADATA_BYTES_MAX + 1)
         .read_to_end(&mut json)
         .map_err(|error| {

@@ -98,7 +98,7 @@ async fn catalog_on_disk_keeps_the_contract() {
 }
 
 #[tokio::test]
-async fn head_is_found_from_any_hint() {
+async fn r_fs1_head_is_found_from_any_hint() {
     let (one, two, three) = (metadata(1, None), metadata(2, None), metadata(3, None));
     let versions: [(&str, &[u8]); 3] = [
         ("v9.metadata.json", &one),
@@ -148,7 +148,7 @@ async fn version_that_the_hint_names_but_nobody_finds_is_corrupt() {
 }
 
 #[tokio::test]
-async fn head_far_ahead_of_its_hint_is_found() {
+async fn r_fs1_head_far_ahead_of_its_hint_is_found() {
     let table = DiskTable::new(&[("version-hint.text", b"1")]);
     for version in 1..=300_u64 {
         table.write(
@@ -169,7 +169,7 @@ async fn hint_too_long_to_be_one_is_ignored() {
 }
 
 #[tokio::test]
-async fn metadata_compressed_is_read_and_keeps_its_spelling() {
+async fn r_md5_metadata_compressed_is_read_and_keeps_its_spelling() {
     for name in [
         "v1.gz.metadata.json",
         "v1.metadata.json.gz",
@@ -206,6 +206,20 @@ async fn metadata_compressed_is_read_and_keeps_its_spelling() {
         assert_eq!(error.kind(), ErrorKind::Conflict, "{name}");
         assert_eq!(table.number().await, 3);
     }
+}
+
+#[tokio::test]
+async fn r_md5_compression_is_told_by_the_bytes_whatever_the_name() {
+    let plain = metadata(1, None);
+    let zstd = zstd::encode_all(&plain[..], 1).unwrap();
+    for bytes in [&plain[..], &gzip(&plain), &zstd] {
+        for name in ["v1.metadata.json", "v1.gz.metadata.json"] {
+            let table = DiskTable::new(&[(name, bytes)]);
+            assert_eq!(number(&table.load().await.unwrap()), 1, "{name}");
+        }
+    }
+    let torn = DiskTable::new(&[("v1.metadata.json", &zstd[..zstd.len() - 3])]);
+    assert_eq!(torn.load().await.unwrap_err().kind(), ErrorKind::Corrupt);
 }
 
 #[tokio::test]

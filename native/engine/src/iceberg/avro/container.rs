@@ -8,8 +8,8 @@ use super::cursor::Cursor;
 use super::schema::AvroType;
 use crate::error::{Error, Result};
 
-/// The greatest decompressed block.
-const MAX_BLOCK: usize = 1 << 30;
+/// The greatest decompressed block. Some writers put a whole manifest into one; those have a few megabytes.
+const MAX_BLOCK: usize = 256 << 20;
 /// The greatest header value.
 const MAX_HEADER: usize = 64 << 20;
 
@@ -141,7 +141,7 @@ fn read_all(reader: impl Read) -> Result<Cow<'static, [u8]>> {
         .map_err(|e| Error::corrupt(format!("avro: {e}")))?;
     if data.len() > MAX_BLOCK {
         return Err(Error::resource_exhausted(
-            "an Avro block is larger than 1 GiB",
+            "an Avro block is larger than 256 MiB",
         ));
     }
     Ok(Cow::Owned(data))

@@ -53,6 +53,19 @@ const KEYS: &[&str] = &[
     "metadata-log",
 ];
 
+/// What versions 2 and 3 require beside what every version does.
+const REQUIRED_FROM_V2: &[&str] = &[
+    "table-uuid",
+    "last-sequence-number",
+    "schemas",
+    "current-schema-id",
+    "partition-specs",
+    "default-spec-id",
+    "last-partition-id",
+    "sort-orders",
+    "default-sort-order-id",
+];
+
 /// When a snapshot became current.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotLogEntry {
@@ -125,6 +138,7 @@ impl Document {
         };
         let (schemas, current_schema) = schemas(&object)?;
         let (specs, default_spec) = specs(&object, format_version)?;
+        keys.require(format_version)?;
         let snapshots = list(&object, "snapshots", Snapshot::from_json)?;
         let current_snapshot_id = object
             .opt_i64("current-snapshot-id")?
@@ -292,6 +306,22 @@ impl Document {
                 return id;
             }
         }
+    }
+}
+
+impl raw::Keys {
+    /// Errors: Corrupt for a key that the format version requires and that is not there.
+    fn require(&self, format_version: u8) -> Result<()> {
+        let from_v2 = REQUIRED_FROM_V2.iter().filter(|_| format_version > 1);
+        let from_v3 = ["next-row-id"].iter().filter(|_| format_version > 2);
+        for key in from_v2.chain(from_v3) {
+            if self.get(key).is_none_or(|text| text == "null") {
+                return Err(Error::corrupt(format!(
+                    "table metadata: key '{key}' is missing, which format version {format_version} requires"
+                )));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -313,7 +313,7 @@ fn new_table_is_what_version_2_requires() {
 }
 
 #[test]
-fn version_1_forms_are_read_and_kept_up() {
+fn r_md2_version_1_forms_are_read_and_kept_up() {
     let old = json!({
         "format-version": 1, "location": "l", "last-updated-ms": 5, "last-column-id": 1,
         "schema": {"type": "struct", "fields": [{"id": 1, "name": "x", "required": false, "type": "int"}]},

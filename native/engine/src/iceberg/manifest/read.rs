@@ -358,9 +358,14 @@ fn pairs<'a>(
     Ok(true)
 }
 
+/// No file has so many rows or bytes, so that sums of them stay sound.
+const MAX_SIZE: u64 = 1 << 48;
+
 fn size(cursor: &mut Cursor<'_>, field: &AvroField) -> Result<u64> {
     let value = cursor.optional_long(&field.ty)?;
-    let size = value.and_then(|v| u64::try_from(v).ok());
+    let size = value
+        .and_then(|v| u64::try_from(v).ok())
+        .filter(|v| *v <= MAX_SIZE);
     size.ok_or_else(|| Error::corrupt(format!("manifest: {} is {value:?}", field.name)))
 }
 

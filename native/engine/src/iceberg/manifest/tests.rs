@@ -347,7 +347,7 @@ fn walk(json: &Json, names: &mut Vec<String>, ids: &mut Vec<(i64, String)>, maps
 }
 
 #[test]
-fn written_avro_has_the_names_and_ids_that_java_reads_by() {
+fn r_av7_r_av8_written_avro_has_the_names_and_ids_that_java_reads_by() {
     let schema = schema();
     let spec = identity_spec(&schema);
     let (bytes, manifest) = write_manifest(

@@ -13,6 +13,9 @@ impl Schema {
     /// Reads a schema. Errors: Corrupt names the key.
     pub fn from_json(json: &Json) -> Result<Schema> {
         let object = Object::new(json, "schema")?;
+        if object.str("type")? != "struct" {
+            return Err(object.wrong("type", "'struct'"));
+        }
         let schema = Schema {
             schema_id: object.opt_i32("schema-id")?.unwrap_or(0),
             fields: fields(object.array("fields")?, 0)?,

@@ -97,7 +97,7 @@ fn decimals_are_javas_big_integers() {
 }
 
 #[test]
-fn undecodable_bytes_are_absent() {
+fn r_pl2_undecodable_bytes_are_absent() {
     let mut random = Random(11);
     for ty in types() {
         for _ in 0..2_000 {
