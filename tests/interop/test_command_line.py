@@ -1,8 +1,16 @@
-"""The command line as scripts use it: exit codes, what stands on which stream, and the output formats."""
+"""The command line as scripts and people use it: exit codes, streams, output formats, and the shell on a terminal."""
 
+import fcntl
 import json
+import os
+import pty
+import select
+import struct
 import subprocess
+import termios
+import time
 
+import pyarrow.ipc
 import pytest
 
 EVERY_TYPE = """SELECT true AS b, 1::int AS i, 9007199254740992 AS l, 9007199254740993 AS big, -9007199254740993 AS small, 1.50 AS d,
@@ -121,6 +129,8 @@ def test_statements_come_from_several_sources_in_order(cli, tmp_path):
     assert (done.returncode, done.stdout) == (0, '{"a":1}\n{"a":2}\n{"b":"b;"}\n')
     piped = subprocess.run([cli.binary, "sql", "--format", "csv", "-f", "-"], input="SELECT 7 AS a", capture_output=True, encoding="utf-8", timeout=60)
     assert (piped.returncode, piped.stdout) == (0, "a\n7\n")
+    piped = subprocess.run([cli.binary, "sql", "--format", "csv"], input="SELECT 7 AS a; SELECT 8 AS a", capture_output=True, encoding="utf-8", timeout=60)
+    assert (piped.returncode, piped.stdout) == (0, "a\n7\na\n8\n")
     missing = cli.run("sql", "-f", str(tmp_path / "missing.sql"))
     assert (missing.returncode, missing.stdout) == (1, "")
     assert "missing.sql" in missing.stderr
@@ -135,6 +145,141 @@ def test_reader_that_stops_early_is_no_error(cli):
         child.stdout.close()
         assert child.stderr.read() == b""
         assert child.wait(timeout=30) == 0
+
+
+def stream(cli, text):
+    """Runs statements with --format arrow; gives the finished process and its bytes."""
+    arguments = [cli.binary, "sql", "--warehouse", str(cli.warehouse), "--format", "arrow", "-e", text]
+    return subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+
+
+def test_arrow_is_one_stream_of_one_result(cli):
+    cli.sql("CREATE TABLE t (id int, s text, v vector(2)); INSERT INTO t VALUES (1, 'a', '[1,2]'), (2, NULL, NULL)")
+    done = stream(cli, "SELECT * FROM t ORDER BY id")
+    assert (done.returncode, done.stderr) == (0, b"")
+    rows = pyarrow.ipc.open_stream(done.stdout).read_all()
+    assert rows.to_pylist() == [{"id": 1, "s": "a", "v": [1.0, 2.0]}, {"id": 2, "s": None, "v": None}]
+    empty = pyarrow.ipc.open_stream(stream(cli, "SELECT id FROM t LIMIT 0").stdout).read_all()
+    assert (empty.num_rows, empty.column_names) == (0, ["id"])
+    assert stream(cli, "CREATE TABLE u (id int)").stdout == b""
+    many = stream(cli, "SELECT a.id FROM t a CROSS JOIN t b")
+    assert pyarrow.ipc.open_stream(many.stdout).read_all().num_rows == 4
+    for failing in ("SELECT 1 / 0 AS x", "SELECT * FROM missing", "SELECT 1 AS a, 2 AS a"):
+        done = stream(cli, failing)
+        assert (done.returncode, done.stdout) == (1, b"")
+    several = stream(cli, "SELECT 1 AS a; SELECT 2 AS a")
+    assert several.returncode == 1 and b"InvalidInput" in several.stderr
+    described = subprocess.run([cli.binary, "describe", str(cli.location("t")), "--format", "arrow"], capture_output=True, timeout=60)
+    assert pyarrow.ipc.open_stream(described.stdout).read_all().num_rows == 3
+
+
+class Shell:
+    """The interactive shell on a terminal of its own."""
+
+    def __init__(self, cli, home):
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 200, 0, 0))
+        self.seen = ""
+        self.process = subprocess.Popen(
+            [cli.binary, "sql", "--warehouse", str(cli.warehouse), "--format", "csv"],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            env={**os.environ, "XDG_DATA_HOME": str(home)},
+        )
+        os.close(slave)
+
+    def type(self, text):
+        os.write(self.master, text.encode())
+
+    def expect(self, text, seconds=30):
+        """Waits until the terminal shows a text; gives what stands before it."""
+        end = time.monotonic() + seconds
+        while text not in self.seen:
+            left = end - time.monotonic()
+            assert left > 0, f"{text!r} is not shown: {self.seen!r}"
+            if select.select([self.master], [], [], left)[0]:
+                try:
+                    self.seen += os.read(self.master, 65536).decode()
+                except OSError:
+                    assert text in self.seen, f"{text!r} is not shown: {self.seen!r}"
+        before, self.seen = self.seen.split(text, 1)
+        return before
+
+    def ended(self):
+        try:
+            return self.process.wait(timeout=30)
+        finally:
+            os.close(self.master)
+
+
+PROMPT = "benostreamdb> "
+
+
+def test_shell_runs_statements_of_several_lines_and_goes_on_after_errors(cli, tmp_path):
+    shell = Shell(cli, tmp_path / "data")
+    shell.expect(PROMPT)
+    shell.type("CREATE TABLE t (id int);\r")
+    shell.expect(PROMPT)
+    shell.type("INSERT INTO t\rVALUES (1), (2) -- ;\r;\r")
+    shell.expect("count\r\n2\r\n")
+    shell.type("SELECT nope FROM t;\r")
+    shell.expect("error: InvalidInput")
+    shell.type("SELECT ';' AS s, sum(id) AS n FROM t;\r")
+    shell.expect("s,n\r\n;,3\r\n")
+    shell.type("\\d\r")
+    shell.expect("t\r\n")
+    shell.type("\\d t\r")
+    shell.expect("id,int")
+    shell.type("\\?\r")
+    shell.expect("list tables")
+    shell.type("\\nope\r")
+    shell.expect("there is no command")
+    shell.type("SELECT 41 + 1\r")
+    shell.expect("-> ")
+    shell.type("\x03")
+    shell.expect("^C")
+    shell.type("SELECT 7 AS seven;\r")
+    shell.expect("seven\r\n7\r\n")
+    shell.type("\\q\r")
+    assert shell.ended() == 0
+    assert cli.column("SELECT id FROM t ORDER BY id") == ["1", "2"]
+
+
+def test_shell_recalls_what_an_earlier_one_ran(cli, tmp_path):
+    first = Shell(cli, tmp_path / "data")
+    first.expect(PROMPT)
+    first.type("SELECT 5\r AS five;\r")
+    first.expect("five\r\n5\r\n")
+    first.expect(PROMPT)
+    first.type("\x04")
+    assert first.ended() == 0
+    history = tmp_path / "data" / "benostreamdb" / "history"
+    assert history.read_text() == "SELECT 5\\n AS five;\n"
+    assert history.stat().st_mode & 0o077 == 0
+    second = Shell(cli, tmp_path / "data")
+    second.expect(PROMPT)
+    second.type("\x1b[A\r")
+    second.expect("five\r\n5\r\n")
+    second.expect(PROMPT)
+    second.type("\x04")
+    assert second.ended() == 0
+
+
+def test_shell_stops_a_statement_by_ctrl_c(cli, tmp_path):
+    cli.sql("CREATE TABLE t (id int); INSERT INTO t VALUES " + ", ".join(f"({i})" for i in range(3000)))
+    shell = Shell(cli, tmp_path / "data")
+    shell.expect(PROMPT)
+    shell.type("SELECT count(*) AS n FROM t a, t b, t c WHERE a.id + b.id * c.id = -1;\r")
+    time.sleep(1.5)
+    shell.type("\x03")
+    shell.expect("error: Cancelled")
+    shell.type("SELECT 8 AS eight;\r")
+    shell.expect("eight\r\n8\r\n")
+    shell.type("\x04")
+    assert shell.ended() == 0
 
 
 def test_describe_and_snapshots_tell_about_a_table(cli):

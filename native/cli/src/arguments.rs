@@ -37,14 +37,18 @@ pub(crate) enum Command {
 
 const SQL_EXAMPLES: &str = "\
 Statements are separated by `;`; the first error stops. All statements of a
-text are parsed before the first one runs.
+text are parsed before the first one runs. Without -e and -f statements come
+from standard input: on a terminal that is a shell, with earlier statements in
+$XDG_DATA_HOME/benostreamdb/history (or below ~/.local/share).
 
 Examples:
   benostreamdb sql --warehouse /lake -e \"SELECT id, name FROM t WHERE id = 7\"
+  benostreamdb sql --warehouse /lake
   benostreamdb sql --warehouse /lake -f changes.sql
-  echo \"SELECT 1\" | benostreamdb sql -f -
+  echo \"SELECT 1\" | benostreamdb sql
   benostreamdb sql --warehouse /lake -e \"SELECT * FROM t FOR VERSION AS OF 'v1'\"
   benostreamdb sql --warehouse /lake -e 'SELECT * FROM \"t$snapshots\"'
+  benostreamdb sql -e \"SELECT * FROM '/lake/t'\" --format arrow > rows.arrows
   benostreamdb sql -e \"SELECT id, _distance FROM vector_search(
       '/lake/default/docs', 'embedding', '[0.1, 0.2, 0.3]', 10)\"";
 
@@ -52,12 +56,7 @@ Examples:
 #[command(after_help = SQL_EXAMPLES)]
 pub(crate) struct SqlArguments {
     /// Statements to run; may be given several times
-    #[arg(
-        short = 'e',
-        long = "execute",
-        value_name = "SQL",
-        required_unless_present = "file"
-    )]
+    #[arg(short = 'e', long = "execute", value_name = "SQL")]
     pub(crate) execute: Vec<String>,
     /// A file of statements, run after those of -e; `-` reads standard input
     #[arg(short = 'f', long = "file", value_name = "FILE")]
@@ -78,6 +77,8 @@ pub(crate) enum Format {
     Csv,
     /// One JSON object a line
     Json,
+    /// One Arrow IPC stream, for the one result of all statements
+    Arrow,
 }
 
 /// Where tables are and how they are reached.

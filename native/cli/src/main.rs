@@ -15,6 +15,7 @@
 mod arguments;
 mod command;
 mod output;
+mod shell;
 
 use std::process::ExitCode;
 

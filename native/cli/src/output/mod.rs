@@ -1,5 +1,6 @@
 //! Printing results. Nothing is written before a statement has its first rows, and only whole rows are written.
 
+mod arrow;
 mod cell;
 mod csv;
 mod json;
@@ -10,9 +11,9 @@ mod tests;
 use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::Schema;
-use benostreamdb::{Error, QueryResult, Result};
+use ::arrow::array::RecordBatch;
+use ::arrow::datatypes::Schema;
+use benostreamdb::{Batches, Error, QueryResult, Result};
 use futures::StreamExt;
 
 use crate::arguments::Format;
@@ -27,11 +28,13 @@ trait Writer {
     fn end(&mut self) -> String;
 }
 
-fn writer(format: Format) -> Box<dyn Writer> {
+/// The writer of a format; none for the one that is no text.
+fn writer(format: Format) -> Option<Box<dyn Writer>> {
     match format {
-        Format::Table => Box::new(table::TableWriter::default()),
-        Format::Csv => Box::new(csv::CsvWriter),
-        Format::Json => Box::new(json::JsonWriter),
+        Format::Table => Some(Box::new(table::TableWriter::default())),
+        Format::Csv => Some(Box::new(csv::CsvWriter)),
+        Format::Json => Some(Box::new(json::JsonWriter)),
+        Format::Arrow => None,
     }
 }
 
@@ -42,11 +45,23 @@ pub(crate) async fn print(result: QueryResult, format: Format) -> Result<()> {
     }
     let schema = result.schema().clone();
     check_names(&schema)?;
-    let mut batches = result.into_batches();
+    print_batches(&schema, result.into_batches(), format).await
+}
+
+/// Prints rows that are known.
+pub(crate) async fn print_batch(batch: RecordBatch, format: Format) -> Result<()> {
+    let schema = batch.schema();
+    let batches = futures::stream::once(async move { Ok(batch) });
+    print_batches(&schema, Box::pin(batches), format).await
+}
+
+async fn print_batches(schema: &Schema, mut batches: Batches, format: Format) -> Result<()> {
+    let Some(mut writer) = writer(format) else {
+        return arrow::print(schema, batches).await;
+    };
     let mut next = batches.next().await.transpose()?;
-    let mut writer = writer(format);
     let mut out = BufWriter::new(io::stdout().lock());
-    write(&mut out, &writer.begin(&schema))?;
+    write(&mut out, &writer.begin(schema))?;
     let outcome = loop {
         let Some(batch) = next else { break Ok(()) };
         write(&mut out, &writer.rows(&batch)?)?;
@@ -60,14 +75,9 @@ pub(crate) async fn print(result: QueryResult, format: Format) -> Result<()> {
     outcome
 }
 
-/// Prints rows that are known.
-pub(crate) async fn print_batch(batch: RecordBatch, format: Format) -> Result<()> {
-    let mut writer = writer(format);
-    let mut out = BufWriter::new(io::stdout().lock());
-    write(&mut out, &writer.begin(batch.schema_ref()))?;
-    write(&mut out, &writer.rows(&batch)?)?;
-    write(&mut out, &writer.end())?;
-    Ok(out.flush()?)
+/// Prints text as it is.
+pub(crate) fn text(text: &str) -> Result<()> {
+    Ok(io::stdout().lock().write_all(text.as_bytes())?)
 }
 
 /// Prints one line.

@@ -11,7 +11,7 @@ use super::Table;
 use super::deletes::DeleteIndex;
 use super::history::changed_files;
 use super::overlay::{OverlayView, open_segment};
-use super::request::{ScanReport, ScanRequest};
+use super::request::{ScanReport, ScanRequest, SnapshotRange};
 use super::split::{FileTask, RowSet, Split, SplitScope};
 use crate::error::{Error, Result};
 use crate::iceberg::manifest::{DataContent, Entry};
