@@ -135,7 +135,7 @@ fn a_failing_statement_prints_an_error_and_nothing_else() {
 #[test]
 fn wrong_usage_exits_with_two() {
     for arguments in [
-        &["sql"][..],
+        &["sql", "-e"][..],
         &["nope"],
         &["sql", "-e", "SELECT 1", "--format", "xml"],
         &["sql", "-e", "SELECT 1", "--map-prefix", "nope"],

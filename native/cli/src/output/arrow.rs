@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 use ::arrow::datatypes::Schema;
+use ::arrow::error::ArrowError;
 use ::arrow::ipc::writer::StreamWriter;
 use benostreamdb::{Batches, Error, Result};
 use futures::StreamExt;
@@ -16,17 +17,25 @@ pub(super) async fn print(schema: &Schema, mut batches: Batches) -> Result<()> {
     }
     let mut next = batches.next().await.transpose()?;
     let out = BufWriter::new(io::stdout().lock());
-    let mut writer = StreamWriter::try_new(out, schema)?;
+    let mut writer = StreamWriter::try_new(out, schema).map_err(unwritten)?;
     while let Some(batch) = next {
-        writer.write(&batch)?;
+        writer.write(&batch).map_err(unwritten)?;
         next = match batches.next().await.transpose() {
             Ok(next) => next,
             Err(error) => {
-                writer.flush()?;
+                writer.flush().map_err(unwritten)?;
                 return Err(error);
             }
         };
     }
-    writer.finish()?;
-    Ok(writer.into_inner()?.flush()?)
+    writer.finish().map_err(unwritten)?;
+    Ok(writer.into_inner().map_err(unwritten)?.flush()?)
+}
+
+/// What the stream itself says, such as that nobody reads it any more.
+fn unwritten(error: ArrowError) -> Error {
+    match error {
+        ArrowError::IoError(_, error) => error.into(),
+        other => other.into(),
+    }
 }

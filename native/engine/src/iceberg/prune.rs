@@ -2,6 +2,7 @@
 //! Every leaf gives the truth values that its rows may have; what is unknown may be anything. Bounds leave out
 //! NaN, so NaN may be there unless it is counted as zero; -0.0 and 0.0 are one value.
 
+mod parquet;
 mod partition;
 #[cfg(test)]
 mod tests;
@@ -9,6 +10,7 @@ mod tests;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+pub use parquet::matching_rows;
 pub use partition::{may_match_manifest, may_match_partition};
 
 use super::manifest::DataFile;

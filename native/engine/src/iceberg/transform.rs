@@ -11,6 +11,8 @@ use crate::error::{Error, Result};
 
 pub(super) const DAY_US: i64 = 86_400_000_000;
 pub(super) const HOUR_US: i64 = 3_600_000_000;
+/// Nanoseconds of a microsecond.
+pub(super) const US_NS: i64 = 1_000;
 
 impl Transform {
     /// The partition value of a value that is not NULL; None is NULL. Errors: Unsupported for a transform that this
@@ -46,9 +48,9 @@ impl Transform {
                 Type::Int | Type::Long | Type::Decimal { .. } | Type::String | Type::Binary
             ),
             Transform::Year | Transform::Month | Transform::Day => {
-                matches!(source, Type::Date | Type::Timestamp | Type::TimestampTz)
+                *source == Type::Date || source.is_timestamp()
             }
-            Transform::Hour => matches!(source, Type::Timestamp | Type::TimestampTz),
+            Transform::Hour => source.is_timestamp(),
             Transform::Unknown(_) => false,
         }
     }
@@ -82,6 +84,7 @@ pub(super) fn hash(value: &Value) -> i32 {
         Value::Boolean(v) => long(i64::from(*v)),
         Value::Int(v) | Value::Date(v) => long(i64::from(*v)),
         Value::Long(v) | Value::Time(v) | Value::Timestamp(v) | Value::TimestampTz(v) => long(*v),
+        Value::TimestampNs(v) | Value::TimestampTzNs(v) => long(v.div_euclid(US_NS)),
         Value::Float(v) => double(f64::from(*v)),
         Value::Double(v) => double(*v),
         Value::Decimal { .. }
@@ -151,6 +154,7 @@ fn unit(transform: &Transform, value: &Value) -> Option<Value> {
     let days = match value {
         Value::Date(days) => i64::from(*days),
         Value::Timestamp(us) | Value::TimestampTz(us) => us.div_euclid(DAY_US),
+        Value::TimestampNs(ns) | Value::TimestampTzNs(ns) => ns.div_euclid(DAY_US * US_NS),
         _ => return None,
     };
     let (year, month) = year_month(days);
@@ -159,6 +163,9 @@ fn unit(transform: &Transform, value: &Value) -> Option<Value> {
         (Transform::Month, _) => (year - 1970) * 12 + month - 1,
         (Transform::Day, _) => return Some(Value::Date(i32::try_from(days).ok()?)),
         (Transform::Hour, Value::Timestamp(us) | Value::TimestampTz(us)) => us.div_euclid(HOUR_US),
+        (Transform::Hour, Value::TimestampNs(ns) | Value::TimestampTzNs(ns)) => {
+            ns.div_euclid(HOUR_US * US_NS)
+        }
         _ => return None,
     };
     Some(Value::Int(i32::try_from(units).ok()?))

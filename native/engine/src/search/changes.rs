@@ -73,10 +73,9 @@ async fn read_file(
 
 /// The context of one file and its deletes.
 fn of_task(context: &ReadContext, task: &FileTask) -> ReadContext {
-    ReadContext {
-        deletes: Arc::new(DeletedRows::of_files([task])),
-        ..context.clone()
-    }
+    let mut context = context.clone();
+    context.deletes = Arc::new(DeletedRows::of_files([task]));
+    context
 }
 
 fn is_change(id: i32) -> bool {

@@ -37,8 +37,8 @@ pub use request::{
     TextSearch, VectorSearch,
 };
 pub use split::{
-    DeleteKind, DeleteRef, FileTask, MetadataScope, RowSet, SearchPlan, SegmentPlace, SegmentRef, Split,
-    SplitScope, TextPlan, build_id,
+    DeleteKind, DeleteRef, FileTask, MetadataScope, RowSet, SearchPlan, SegmentPlace, SegmentRef,
+    Split, SplitScope, TextPlan, build_id,
 };
 pub use writer::{CommitMessage, TableWriter};
 

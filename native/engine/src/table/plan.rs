@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use super::Table;
 use super::deletes::DeleteIndex;
-use super::history::changed_files;
+use super::history::{SnapshotRange, changed_files};
 use super::overlay::{OverlayView, open_segment};
-use super::request::{ScanReport, ScanRequest, SnapshotRange};
+use super::request::{ScanReport, ScanRequest};
 use super::split::{FileTask, RowSet, Split, SplitScope};
 use crate::error::{Error, Result};
 use crate::iceberg::manifest::{DataContent, Entry};

@@ -68,8 +68,26 @@ fn data_file(day: i32, number: i32) -> DataFile {
     }
 }
 
-/// Stores the metadata of a table with one manifest a day; no data file exists.
-async fn store_table(session: &Session) {
+/// A manifest of a day, as bytes and as the row of the manifest list.
+fn manifest(content: ManifestContent, path: &str, files: Vec<DataFile>) -> (Bytes, ManifestFile) {
+    let (schema, spec) = (schema(), spec());
+    let manifest = ManifestSpec {
+        format_version: 2,
+        schema: &schema,
+        spec: &spec,
+        content,
+        snapshot_id: SNAPSHOT,
+    };
+    let entries: Vec<Entry> = files
+        .into_iter()
+        .map(|file| Entry::added(SNAPSHOT, file))
+        .collect();
+    write_manifest(&manifest, path, &entries).unwrap()
+}
+
+/// Stores the metadata of a table with one manifest a day, and one of position deletes for some days; no data file
+/// exists.
+async fn store_table(session: &Session, days_with_deletes: &[i32]) {
     let storage = session.environment().storage();
     let root = storage.resolve(LOCATION).unwrap();
     let files = storage.open(std::slice::from_ref(&root));
@@ -79,24 +97,26 @@ async fn store_table(session: &Session) {
             .await
             .unwrap();
     };
-    let (schema, spec) = (schema(), spec());
     let mut manifests: Vec<ManifestFile> = Vec::new();
     for day in 0..MANIFESTS {
         let path = format!("{LOCATION}/metadata/{day}-m0.avro");
-        let entries: Vec<Entry> = (0..FILES)
-            .map(|number| Entry::added(SNAPSHOT, data_file(day, number)))
-            .collect();
-        let manifest = ManifestSpec {
-            format_version: 2,
-            schema: &schema,
-            spec: &spec,
-            content: ManifestContent::Data,
-            snapshot_id: SNAPSHOT,
-        };
-        let (bytes, row) = write_manifest(&manifest, &path, &entries).unwrap();
+        let data = (0..FILES).map(|number| data_file(day, number)).collect();
+        let (bytes, row) = manifest(ManifestContent::Data, &path, data);
         put(&path, bytes).await;
         manifests.push(row);
     }
+    for day in days_with_deletes {
+        let path = format!("{LOCATION}/metadata/deletes-{day}-m0.avro");
+        let deletes = DataFile {
+            content: DataContent::PositionDeletes,
+            path: format!("{LOCATION}/data/{day}-deletes.parquet"),
+            ..data_file(*day, 0)
+        };
+        let (bytes, row) = manifest(ManifestContent::Deletes, &path, vec![deletes]);
+        put(&path, bytes).await;
+        manifests.push(row);
+    }
+    let (schema, spec) = (schema(), spec());
     let list = ListSpec {
         format_version: 2,
         snapshot_id: SNAPSHOT,
@@ -165,7 +185,7 @@ fn reads(store: &CountingStore) -> (u64, u64) {
 #[tokio::test]
 async fn plan_of_a_selective_filter_reads_only_the_manifests_it_must() {
     let (session, store) = memory();
-    store_table(&session).await;
+    store_table(&session, &[]).await;
     store.reset();
     let chosen = || {
         let id = i64::from(17 * FILES + 3) * 100 + 5;
@@ -223,7 +243,7 @@ async fn plan_of_a_selective_filter_reads_only_the_manifests_it_must() {
 #[tokio::test]
 async fn explain_says_what_was_pruned_and_why() {
     let (session, _) = memory();
-    store_table(&session).await;
+    store_table(&session, &[]).await;
     let shown = support::rows(
         &session,
         "EXPLAIN SELECT id FROM t WHERE day = 17 AND id < 85010",
@@ -238,4 +258,34 @@ async fn explain_says_what_was_pruned_and_why() {
     ] {
         assert!(shown.contains(part), "{part} is not in {shown}");
     }
+}
+
+#[tokio::test]
+async fn r_pl3_delete_manifest_is_read_where_its_partition_may_match_and_only_there() {
+    let (session, store) = memory();
+    store_table(&session, &[3, 4]).await;
+    store.reset();
+    let on = |op, day| vec![compare(DAY, op, Value::Int(day))];
+    let deletes_of = |plan: &ScanPlan| -> Vec<usize> {
+        let files = plan.splits.iter().flat_map(|s| &s.files);
+        files.map(|f| f.deletes.len()).collect()
+    };
+    let three = plan(&session, on(CompareOp::Eq, 3)).await;
+    assert_eq!(reads(&store), (2, 0));
+    assert_eq!(deletes_of(&three), vec![1; 50]);
+    let report = &three.report;
+    assert_eq!(
+        (report.manifests_total, report.manifests_skipped),
+        (202, 200)
+    );
+    assert_eq!(
+        (report.files_total, report.files_pruned_by_partition),
+        (10_000, 9_950)
+    );
+    let five = plan(&session, on(CompareOp::Eq, 5)).await;
+    assert_eq!(reads(&store), (1, 0));
+    assert_eq!(deletes_of(&five), vec![0; 50]);
+    let first = plan(&session, on(CompareOp::LtEq, 4)).await;
+    assert_eq!(reads(&store), (5, 0));
+    assert_eq!(deletes_of(&first).iter().sum::<usize>(), 100);
 }

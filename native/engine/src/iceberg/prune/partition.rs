@@ -14,7 +14,7 @@ use crate::iceberg::metrics::raise_text;
 use crate::iceberg::predicate::Predicate;
 use crate::iceberg::schema::{Schema, Type};
 use crate::iceberg::spec::{PartitionField, PartitionSpec, Transform};
-use crate::iceberg::transform::{DAY_US, HOUR_US, first_day};
+use crate::iceberg::transform::{DAY_US, HOUR_US, US_NS, first_day};
 use crate::iceberg::value::{self, Value};
 
 /// The first hour that another one may wrap to: the greatest that 64 bits of microseconds hold, less 2^32.
@@ -315,6 +315,8 @@ fn last_of(transform: &Transform, ty: &Type, unit: &Value) -> Option<Value> {
         Value::Date(days) => Value::Date(days.checked_sub(1)?),
         Value::Timestamp(us) => Value::Timestamp(us.checked_sub(1)?),
         Value::TimestampTz(us) => Value::TimestampTz(us.checked_sub(1)?),
+        Value::TimestampNs(ns) => Value::TimestampNs(ns.checked_sub(1)?),
+        Value::TimestampTzNs(ns) => Value::TimestampTzNs(ns.checked_sub(1)?),
         _ => return None,
     })
 }
@@ -342,6 +344,8 @@ fn start(transform: &Transform, ty: &Type, unit: i64) -> Option<Value> {
     match ty {
         Type::Timestamp => Some(Value::Timestamp(us)),
         Type::TimestampTz => Some(Value::TimestampTz(us)),
+        Type::TimestampNs => Some(Value::TimestampNs(us.checked_mul(US_NS)?)),
+        Type::TimestampTzNs => Some(Value::TimestampTzNs(us.checked_mul(US_NS)?)),
         _ => None,
     }
 }

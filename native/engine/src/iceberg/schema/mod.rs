@@ -71,6 +71,14 @@ pub enum Type {
 }
 
 impl Type {
+    /// Whether this is a moment, of any precision, with or without zone.
+    pub fn is_timestamp(&self) -> bool {
+        matches!(
+            self,
+            Type::Timestamp | Type::TimestampTz | Type::TimestampNs | Type::TimestampTzNs
+        )
+    }
+
     /// Whether values of this type have a single-value form that this engine knows.
     pub fn is_primitive(&self) -> bool {
         !matches!(

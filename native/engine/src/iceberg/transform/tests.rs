@@ -30,6 +30,8 @@ fn a6_bucket_hashes_are_those_of_the_spec() {
         (Value::Timestamp(at), -2_047_944_441),
         (Value::TimestampTz(at), -2_047_944_441),
         (Value::Timestamp(at + 1), -1_207_196_810),
+        (Value::TimestampNs(at * 1_000), -2_047_944_441),
+        (Value::TimestampTzNs(at * 1_000 + 1_001), -1_207_196_810),
         (Value::String("iceberg".into()), 1_210_000_089),
         (Value::Uuid(*uuid.as_bytes()), 1_488_055_340),
         (Value::Fixed(vec![0, 1, 2, 3]), -188_683_207),
@@ -86,6 +88,13 @@ fn a6_calendar_units_floor_before_1970() {
     let at = |seconds: i64| Value::Timestamp(seconds * 1_000_000);
     for (transform, value, expected) in [
         (Transform::Day, at(-1), date(-1)),
+        (Transform::Day, Value::TimestampNs(-1), date(-1)),
+        (Transform::Hour, Value::TimestampTzNs(-1), int(-1)),
+        (
+            Transform::Hour,
+            Value::TimestampNs(7_200_000_000_000),
+            int(2),
+        ),
         (Transform::Hour, at(-1), int(-1)),
         (Transform::Month, at(-1), int(-1)),
         (Transform::Year, at(-1), int(-1)),

@@ -1,5 +1,5 @@
 //! Data and delete files of any format behind one face: the schema as the file holds it, its rows, and a stream
-//! of chosen top-level columns. Knows no table schema, no deletes and no predicate tree.
+//! of chosen top-level columns. Knows no deletes.
 
 mod avro;
 mod orc;
@@ -21,6 +21,9 @@ use roaring::RoaringBitmap;
 use super::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::iceberg::manifest::FileFormat;
+use crate::iceberg::predicate::Predicate;
+use crate::iceberg::prune;
+use crate::iceberg::schema::Schema;
 use crate::storage::{Location, ReadStore};
 
 pub(super) use avro::AvroFile;
@@ -124,6 +127,18 @@ impl OpenFile {
             OpenFile::Parquet(file) => file.span(row_groups),
             OpenFile::Orc(file) => Ok(0..file.rows()),
             OpenFile::Avro(file) => Ok(0..file.rows()),
+        }
+    }
+
+    /// The physical rows for which the predicate may be true, by what the file says of parts of itself; None: all.
+    pub(super) fn matching_rows(
+        &self,
+        predicate: &Predicate,
+        schema: &Schema,
+    ) -> Option<RoaringBitmap> {
+        match self {
+            OpenFile::Parquet(file) => prune::matching_rows(predicate, file.metadata(), schema),
+            OpenFile::Orc(_) | OpenFile::Avro(_) => None,
         }
     }
 

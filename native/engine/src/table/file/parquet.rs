@@ -76,6 +76,10 @@ impl ParquetFile {
         &self.schema
     }
 
+    pub(super) fn metadata(&self) -> &ParquetMetaData {
+        &self.metadata
+    }
+
     pub(super) fn rows(&self) -> u64 {
         u64::try_from(self.metadata.file_metadata().num_rows()).unwrap_or(u64::MAX)
     }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::super::Table;
-use super::super::plan::{LiveFile, live_file, live_files};
 use super::super::deletes::DeleteIndex;
+use super::super::plan::{LiveFile, live_file, live_files};
 use super::super::split::{DeleteKind, DeleteRef, FileTask};
 use crate::error::{Error, Result};
 use crate::iceberg::manifest::{Entry, EntryStatus, ManifestContent};
@@ -172,10 +172,9 @@ async fn files_at(table: &Table, snapshot_id: i64) -> Result<BTreeMap<String, Ch
 fn same_deletes(a: &FileTask, b: &FileTask) -> bool {
     let same = |a: &DeleteRef, b: &DeleteRef| {
         let kinds = match (&a.kind, &b.kind) {
-            (
-                DeleteKind::Equality { columns: a, .. },
-                DeleteKind::Equality { columns: b, .. },
-            ) => a == b,
+            (DeleteKind::Equality { columns: a, .. }, DeleteKind::Equality { columns: b, .. }) => {
+                a == b
+            }
             (a, b) => a == b,
         };
         kinds && (&a.path, a.size, a.sequence_number) == (&b.path, b.size, b.sequence_number)

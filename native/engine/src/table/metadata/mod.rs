@@ -205,6 +205,8 @@ impl MetadataTable {
             roots: Vec::new(),
             snapshot_id: self.table.snapshot_id().unwrap_or_default(),
             schema: self.schema.to_json(),
+            name_mapping: None,
+            partition: None,
             projection,
             predicate,
             search: None,

@@ -1,6 +1,8 @@
 //! Partition values as Iceberg shows them to people: `2024-02` for a month, base64 for bytes.
 
-use arrow::temporal_conversions::{date32_to_datetime, time64us_to_time, timestamp_us_to_datetime};
+use arrow::temporal_conversions::{
+    date32_to_datetime, time64us_to_time, timestamp_ns_to_datetime, timestamp_us_to_datetime,
+};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -43,6 +45,13 @@ fn moment(micros: i64) -> String {
     }
 }
 
+fn instant(nanos: i64) -> String {
+    match timestamp_ns_to_datetime(nanos) {
+        Some(time) => format!("{time:?}"),
+        None => nanos.to_string(),
+    }
+}
+
 fn text(value: &Value) -> String {
     match value {
         Value::Boolean(v) => v.to_string(),
@@ -65,6 +74,8 @@ fn text(value: &Value) -> String {
         },
         Value::Timestamp(micros) => moment(*micros),
         Value::TimestampTz(micros) => format!("{}+00:00", moment(*micros)),
+        Value::TimestampNs(nanos) => instant(*nanos),
+        Value::TimestampTzNs(nanos) => format!("{}+00:00", instant(*nanos)),
         Value::String(v) => v.clone(),
         Value::Uuid(v) => uuid::Uuid::from_bytes(*v).to_string(),
         Value::Fixed(v) | Value::Binary(v) => STANDARD.encode(v),
@@ -90,6 +101,11 @@ mod tests {
                 Transform::Identity,
                 Value::TimestampTz(1_000_000),
                 "1970-01-01T00:00:01+00:00",
+            ),
+            (
+                Transform::Identity,
+                Value::TimestampNs(1_000_000_001),
+                "1970-01-01T00:00:01.000000001",
             ),
             (Transform::Identity, Value::Binary(vec![1, 2]), "AQI="),
             (

@@ -131,14 +131,14 @@ impl Filter<'_> {
 
     fn wants(&self, entry: &Entry, report: &mut ScanReport) -> Result<bool> {
         let file = &entry.data_file;
+        if file.content != DataContent::Data {
+            return Ok(true);
+        }
         let schema = self.schema()?;
         let in_partition = match self.table.document().spec(file.spec_id) {
             Some(spec) => prune::may_match_partition(self.predicate, file, spec, schema),
             None => true,
         };
-        if file.content != DataContent::Data {
-            return Ok(in_partition);
-        }
         if !in_partition {
             report.files_pruned_by_partition += 1;
             return Ok(false);

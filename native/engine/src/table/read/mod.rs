@@ -180,7 +180,9 @@ impl ReadContext {
         if read.asks_for(reserved::DELETED) {
             hidden.deleted = Some(std::mem::take(&mut dead));
         }
-        let Some(rows) = select(&read, &dead, span)? else {
+        let predicate = read.predicate.as_deref();
+        let matching = predicate.and_then(|p| file.matching_rows(p, &self.schema));
+        let Some(rows) = select(&read, matching.as_ref(), &dead, span)? else {
             return Ok(Box::pin(futures::stream::empty()));
         };
         let layout = Layout::new(self, &read, &file, hidden)?;
@@ -209,12 +211,18 @@ struct Selection {
 }
 
 /// Which rows of the span to decode; None: none at all.
-fn select(read: &FileRead, dead: &RoaringBitmap, span: Range<u64>) -> Result<Option<Selection>> {
+fn select(
+    read: &FileRead,
+    matching: Option<&RoaringBitmap>,
+    dead: &RoaringBitmap,
+    span: Range<u64>,
+) -> Result<Option<Selection>> {
     let proposed = read.task.rows.as_ref().map(|r| &r.0);
     if span.is_empty() {
         return Ok(None);
     }
-    if proposed.is_none() && read.rows.is_none() && dead.is_empty() {
+    let wanted = [proposed, read.rows.as_deref(), matching];
+    if wanted.iter().all(Option::is_none) && dead.is_empty() {
         return Ok(Some(Selection { rows: None }));
     }
     let narrow = |n: u64| {
@@ -222,7 +230,7 @@ fn select(read: &FileRead, dead: &RoaringBitmap, span: Range<u64>) -> Result<Opt
     };
     let mut rows = RoaringBitmap::new();
     rows.insert_range(narrow(span.start)?..narrow(span.end)?);
-    for wanted in [proposed, read.rows.as_deref()].into_iter().flatten() {
+    for wanted in wanted.into_iter().flatten() {
         rows &= wanted;
     }
     rows -= dead;

@@ -7,8 +7,8 @@ use benostreamdb::iceberg::predicate::reserved;
 use benostreamdb::maintain::IndexRequest;
 use benostreamdb::storage::testing::{FaultMode, FaultStore};
 use benostreamdb::{
-    CompareOp, ErrorKind, Metric, NullDistance, Predicate, Result, ScanRequest, SearchMode, SearchRequest,
-    Table, TextSearch, Value, VectorSearch,
+    CompareOp, ErrorKind, Metric, NullDistance, Predicate, Result, ScanRequest, SearchMode,
+    SearchRequest, Table, TextSearch, Value, VectorSearch,
 };
 use object_store::memory::InMemory;
 
@@ -198,7 +198,11 @@ async fn fill(work: Work, operation: u64) -> bool {
     let left = checked(&fresh, &what).await;
     match outcome {
         Err(error) => {
-            assert_eq!(error.kind(), ErrorKind::ResourceExhausted, "{what}: {error}");
+            assert_eq!(
+                error.kind(),
+                ErrorKind::ResourceExhausted,
+                "{what}: {error}"
+            );
             assert!(error.to_string().contains("/t/"), "{what}: {error}");
             assert_eq!(left, old, "{what}");
         }

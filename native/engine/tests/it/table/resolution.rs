@@ -11,7 +11,7 @@ use arrow::array::{
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Field, Fields, Schema};
-use benostreamdb::iceberg::manifest::{CountMap, PartitionValue};
+use benostreamdb::iceberg::manifest::PartitionValue;
 use benostreamdb::{CompareOp, ErrorKind, Predicate, ScanRequest, Session, Table, Value};
 use parquet::data_type::{ByteArray, ByteArrayType, FixedLenByteArrayType, Int32Type, Int64Type};
 use parquet::data_type::{FixedLenByteArray, Int96, Int96Type};

@@ -90,7 +90,8 @@ fn double(value: f64) -> Option<PartitionValue> {
 
 fn try_of(data: &Entry, deletes: &[Entry]) -> Result<Vec<String>> {
     let document = document();
-    let found = DeleteIndex::new(&document, document.current_schema().unwrap(), deletes)?.of(data)?;
+    let found =
+        DeleteIndex::new(&document, document.current_schema().unwrap(), deletes)?.of(data)?;
     Ok(found.iter().map(|delete| delete.path.clone()).collect())
 }
 
@@ -243,7 +244,12 @@ fn r_de6_paths_match_whatever_their_scheme_and_equal_bounds_name_a_file() {
     assert!(of(&data("s3://b/g", 5), &bounds).is_empty());
     let document = document();
     for (delete, for_one_file) in [(&named[0], true), (&bounds[0], false)] {
-        let index = DeleteIndex::new(&document, document.current_schema().unwrap(), std::slice::from_ref(delete)).unwrap();
+        let index = DeleteIndex::new(
+            &document,
+            document.current_schema().unwrap(),
+            std::slice::from_ref(delete),
+        )
+        .unwrap();
         let path = if for_one_file { "/t/f" } else { "s3://b/f" };
         let found = index.of(&data(path, 5)).unwrap();
         assert_eq!(found[0].kind, DeleteKind::Positions { for_one_file });
