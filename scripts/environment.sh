@@ -11,6 +11,8 @@ export BSDB_SPARK_JAR="$root/spark-benostreamdb/spark-4.0/target/benostreamdb-sp
 spark_jar="$BSDB_SPARK_JAR"
 venv="$BSDB_CACHE/venv"
 cargo_deny="$BSDB_CACHE/tools/bin/cargo-deny"
+versitygw="$BSDB_CACHE/tools/bin/versitygw"
+versitygw_version=1.8.0
 
 # A JDK 17 for the bridge and Spark.
 find_java17() {

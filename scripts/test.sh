@@ -3,6 +3,7 @@
 set -uo pipefail
 source "$(dirname "$0")/environment.sh"
 cd "$root" || exit 1
+scripts/test-servers.sh || exit 1
 
 passed=0 failed=0 skipped=0
 logs=$(mktemp -d)

@@ -35,6 +35,7 @@ pub use iceberg::value::Value;
 pub use maintain::{IndexBuildPlan, IndexPiece, IndexRequest, IndexStatus, SegmentMessage};
 pub use session::{Session, SessionOptions};
 pub use sql::{QueryResult, SqlStatement, parse_statements};
+pub use storage::testing;
 pub use table::{
     AsOf, Batches, CommitMessage, CommitOperation, CommitOutcome, CommitRequest, Environment,
     MetadataKind, MetadataTable, Metric, NullDistance, RangeRows, ScanPlan, ScanReport,

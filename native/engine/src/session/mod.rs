@@ -2,17 +2,18 @@
 //! (stores, catalog, caches); everything below takes the environment, not the session.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use arrow::datatypes::Schema as ArrowSchema;
 
 use crate::catalog::TableRef;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::sql::{self, QueryResult};
 use crate::storage::Storage;
 use crate::table::{Environment, Table};
 
 /// How to open a session.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct SessionOptions {
     /// Root of the warehouse; None: only locations name tables.
     pub warehouse: Option<String>,
@@ -22,6 +23,33 @@ pub struct SessionOptions {
     pub map_prefix: Vec<(String, String)>,
 }
 
+/// Refuses options that nothing here reads; those of object stores are checked where they are used.
+fn check_names(options: &BTreeMap<String, String>) -> Result<()> {
+    for key in options.keys() {
+        match key.split('.').next() {
+            Some("s3" | "client") => {}
+            Some("adls" | "gcs" | "upstream" | "overlay") => {
+                return Err(Error::unsupported(format!(
+                    "the option {key} is not supported yet: tables lie on local disk or in S3"
+                )));
+            }
+            _ => return Err(Error::invalid_input(format!("there is no option {key}"))),
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Debug for SessionOptions {
+    /// Values of options may be secret and are left out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionOptions")
+            .field("warehouse", &self.warehouse)
+            .field("options", &self.options.keys())
+            .field("map_prefix", &self.map_prefix)
+            .finish()
+    }
+}
+
 /// A session; cheap to clone.
 #[derive(Clone)]
 pub struct Session {
@@ -29,8 +57,10 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens a session. Errors: InvalidInput for a bad warehouse location, Unsupported for an unknown scheme.
+    /// Opens a session. Errors: InvalidInput for a bad warehouse location or an unknown option, Unsupported for an
+    /// unknown scheme.
     pub fn open(options: &SessionOptions) -> Result<Session> {
+        check_names(&options.options)?;
         Session::over(
             Storage::new(&options.options, &options.map_prefix)?,
             options.warehouse.as_deref(),

@@ -59,9 +59,14 @@ impl Confined {
         Ok(())
     }
 
-    /// Writes the file where there is none. An error leaves open whether it was written.
+    /// Writes the file where there is none. An error leaves open whether it was written, but for Unsupported:
+    /// then the store has been found not to keep the condition.
     pub async fn put_if_absent(&self, location: &Location, bytes: Bytes) -> Result<PutOutcome> {
         let (store, path) = self.writing_file(location)?;
+        self.reader
+            .storage
+            .require_conditional_put(location, &path)
+            .await?;
         match store
             .put_opts(&path, PutPayload::from_bytes(bytes), PutMode::Create.into())
             .await
@@ -78,7 +83,7 @@ impl Confined {
     /// A writer of one file in pieces; the file appears whole when it is finished.
     pub fn writer(&self, location: &Location) -> Result<Upload> {
         let (store, path) = self.writing_file(location)?;
-        Ok(Upload::new(Arc::clone(store), path, location.clone()))
+        Ok(Upload::new(store, path, location.clone()))
     }
 
     /// Deletes the file; no error where there is none.
@@ -102,7 +107,7 @@ impl Confined {
         Ok(())
     }
 
-    fn writing_file(&self, location: &Location) -> Result<(&Arc<dyn ObjectStore>, StorePath)> {
+    fn writing_file(&self, location: &Location) -> Result<(Arc<dyn ObjectStore>, StorePath)> {
         self.require_writable(location)?;
         self.reader.file_target(location)
     }

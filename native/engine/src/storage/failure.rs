@@ -6,10 +6,14 @@ use std::io;
 use object_store::Error as StoreError;
 
 use super::location::Location;
+use super::s3::s3_error;
 use crate::error::{Error, ErrorKind};
 
 /// The error of `action` (a verb such as `read`) on `location`.
 pub(super) fn store_error(error: StoreError, action: &'static str, location: &Location) -> Error {
+    if location.bucket().is_some() {
+        return s3_error(&error, action, location);
+    }
     let kind = kind_of(&error);
     let message = match kind {
         ErrorKind::NotFound => format!("{location} does not exist"),
@@ -25,7 +29,7 @@ pub(super) fn io_error(error: io::Error, action: &'static str, location: &Locati
     Error::new(kind, format!("cannot {action} {location}: {error}")).caused_by(error)
 }
 
-fn kind_of(error: &StoreError) -> ErrorKind {
+pub(super) fn kind_of(error: &StoreError) -> ErrorKind {
     match error {
         StoreError::NotFound { .. } => ErrorKind::NotFound,
         StoreError::AlreadyExists { .. } => ErrorKind::AlreadyExists,
@@ -73,7 +77,7 @@ fn io_cause(error: &StoreError) -> Option<&io::Error> {
     None
 }
 
-fn root_cause(error: &StoreError) -> String {
+pub(super) fn root_cause(error: &StoreError) -> String {
     let mut current: &dyn std::error::Error = error;
     while let Some(cause) = current.source() {
         current = cause;

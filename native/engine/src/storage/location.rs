@@ -1,5 +1,6 @@
 //! Normalised absolute locations. A local location is a plain absolute path (`/lake/t`), in memory it is
-//! `memory:///t`. The text is taken literally: `%20` is three characters, a backslash is refused.
+//! `memory:///t`, in an object store `s3://bucket/t` (s3a and s3n mean the same). The text is taken literally:
+//! `%20` is three characters, a backslash is refused.
 //!
 //! The plain path is what goes into metadata. Java's HadoopCatalog records the same for a warehouse given as
 //! a path, and it is the one spelling that iceberg-java, PyIceberg and DuckDB all read whatever the name holds:
@@ -16,11 +17,15 @@ use crate::error::{Error, Result};
 /// The longest location accepted, in bytes.
 const LENGTH_MAX: usize = 4096;
 const MEMORY_PREFIX: &str = "memory://";
+const S3_PREFIX: &str = "s3://";
+/// The longest name that any region ever allowed.
+const BUCKET_LENGTH_MAX: usize = 255;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Scheme {
     File,
     Memory,
+    S3,
 }
 
 /// A normalised absolute location; its text is what metadata records.
@@ -28,6 +33,8 @@ pub(super) enum Scheme {
 pub struct Location {
     scheme: Scheme,
     text: Arc<str>,
+    /// Where the path begins in the text.
+    path_start: usize,
 }
 
 /// What to do with `..` in a location.
@@ -41,28 +48,28 @@ impl Location {
     /// A location typed by a user; relative paths start at the current directory, `..` is resolved by text.
     pub(super) fn from_user(text: &str) -> Result<Location> {
         check_text(text)?;
-        let (scheme, path) = split(text)?;
+        let (store, path) = split(text)?;
         if path.starts_with('/') {
-            return normalise(scheme, path, Parent::Resolve, text);
+            return normalise(store, path, Parent::Resolve, text);
         }
         let current = std::env::current_dir()
             .map_err(|error| Error::from(error).with("relative location", format!("{text:?}")))?;
         let current = current.to_str().ok_or_else(|| {
             Error::invalid_input(format!("the current directory {current:?} is not unicode"))
         })?;
-        normalise(scheme, &format!("{current}/{path}"), Parent::Resolve, text)
+        normalise(store, &format!("{current}/{path}"), Parent::Resolve, text)
     }
 
     /// A location that comes from metadata: absolute, without `..`.
     pub(super) fn from_recorded(text: &str) -> Result<Location> {
         check_text(text)?;
-        let (scheme, path) = split(text)?;
+        let (store, path) = split(text)?;
         if !path.starts_with('/') {
             return Err(Error::invalid_input(format!(
                 "the path {text:?} is not absolute"
             )));
         }
-        normalise(scheme, path, Parent::Refuse, text)
+        normalise(store, path, Parent::Refuse, text)
     }
 
     /// The location `relative` below this one; `..`, an absolute path or an empty one are InvalidInput.
@@ -74,8 +81,8 @@ impl Location {
         }
         check_text(relative)?;
         normalise(
-            self.scheme,
-            &format!("{}/{relative}", self.path()),
+            (self.scheme, self.authority()),
+            &format!("{}/{relative}", self.path().trim_end_matches('/')),
             Parent::Refuse,
             relative,
         )
@@ -83,7 +90,7 @@ impl Location {
 
     /// The path from `root` to this location, without leading slash; empty when they are equal.
     pub fn relative_to(&self, root: &Location) -> Option<String> {
-        if self.scheme != root.scheme {
+        if self.scheme != root.scheme || self.authority() != root.authority() {
             return None;
         }
         if root.is_top() {
@@ -114,10 +121,7 @@ impl Location {
         }
         let (parent, _) = self.path().rsplit_once('/')?;
         let parent = if parent.is_empty() { "/" } else { parent };
-        Some(Location {
-            scheme: self.scheme,
-            text: text_of(self.scheme, parent),
-        })
+        Some(located(self.scheme, self.authority(), parent))
     }
 
     /// The text that metadata records.
@@ -127,6 +131,16 @@ impl Location {
 
     pub(super) fn scheme(&self) -> Scheme {
         self.scheme
+    }
+
+    /// Whether it is reached over a network, where a write whose answer got lost may take effect later.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.scheme == Scheme::S3
+    }
+
+    /// The bucket, if it lies in an object store.
+    pub(super) fn bucket(&self) -> Option<&str> {
+        (self.scheme == Scheme::S3).then(|| self.authority())
     }
 
     /// The path on the local disk, if it lies there.
@@ -154,19 +168,19 @@ impl Location {
         self.store_path()
     }
 
-    /// The location of what a store listed.
-    pub(super) fn from_store_path(scheme: Scheme, path: &StorePath) -> Location {
-        Location {
-            scheme,
-            text: text_of(scheme, &format!("/{path}")),
-        }
+    /// The location of what the store of this location listed.
+    pub(super) fn listed(&self, path: &StorePath) -> Location {
+        located(self.scheme, self.authority(), &format!("/{path}"))
+    }
+
+    /// Which of the stores of its scheme it lies in: the bucket, or nothing.
+    fn authority(&self) -> &str {
+        let before = self.text.get(..self.path_start).unwrap_or_default();
+        before.strip_prefix(S3_PREFIX).unwrap_or_default()
     }
 
     fn path(&self) -> &str {
-        match self.scheme {
-            Scheme::File => &self.text,
-            Scheme::Memory => self.text.get(MEMORY_PREFIX.len()..).unwrap_or_default(),
-        }
+        self.text.get(self.path_start..).unwrap_or_default()
     }
 
     fn is_top(&self) -> bool {
@@ -197,17 +211,19 @@ pub(super) fn split_scheme(text: &str) -> Option<(&str, &str)> {
     (well_formed && rest.starts_with('/')).then_some((scheme, rest))
 }
 
-fn split(text: &str) -> Result<(Scheme, &str)> {
+/// Scheme and bucket (only S3 has one), and the path.
+fn split(text: &str) -> Result<((Scheme, &str), &str)> {
     let Some((name, rest)) = split_scheme(text) else {
-        return Ok((Scheme::File, text));
+        return Ok(((Scheme::File, ""), text));
     };
     match name.to_ascii_lowercase().as_str() {
-        "file" => Ok((Scheme::File, local_part(text, rest)?)),
+        "file" => Ok(((Scheme::File, ""), local_part(text, rest)?)),
         "memory" => {
             let path = rest.trim_start_matches('/');
             let start = rest.len() - path.len();
-            Ok((Scheme::Memory, rest.get(start - 1..).unwrap_or("/")))
+            Ok(((Scheme::Memory, ""), rest.get(start - 1..).unwrap_or("/")))
         }
+        "s3" | "s3a" | "s3n" => bucket_part(rest),
         "http" | "https" => Err(Error::invalid_input(format!(
             "{text:?}: a web address is not a table location"
         ))),
@@ -215,6 +231,28 @@ fn split(text: &str) -> Result<(Scheme, &str)> {
             "the scheme {other:?} of {text:?} is not supported"
         ))),
     }
+}
+
+/// Bucket and path of `//bucket/path`. What is refused here may hold a secret and is not repeated.
+fn bucket_part(rest: &str) -> Result<((Scheme, &str), &str)> {
+    let after = rest.strip_prefix("//").unwrap_or_default();
+    let (bucket, path) = match after.find('/') {
+        Some(at) => after.split_at(at),
+        None => (after, "/"),
+    };
+    let at_end = |end: Option<char>| end.is_some_and(|letter| letter.is_ascii_alphanumeric());
+    let well_formed = bucket.len() <= BUCKET_LENGTH_MAX
+        && at_end(bucket.chars().next())
+        && at_end(bucket.chars().last())
+        && bucket
+            .chars()
+            .all(|letter| letter.is_ascii_alphanumeric() || "-._".contains(letter));
+    if !well_formed {
+        return Err(Error::invalid_input(
+            "a location in S3 is s3://bucket/path; a bucket's name has letters, digits, dots, hyphens and underscores, and keys belong into options",
+        ));
+    }
+    Ok(((Scheme::S3, bucket), path))
 }
 
 /// The path of `file:/x`, `file:///x` or `file://localhost/x`.
@@ -252,7 +290,15 @@ fn check_text(text: &str) -> Result<()> {
     Ok(())
 }
 
-fn normalise(scheme: Scheme, path: &str, parent: Parent, given: &str) -> Result<Location> {
+fn normalise(
+    (scheme, bucket): (Scheme, &str),
+    path: &str,
+    parent: Parent,
+    given: &str,
+) -> Result<Location> {
+    if scheme == Scheme::S3 {
+        check_key(path, parent, given)?;
+    }
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {
@@ -276,10 +322,20 @@ fn normalise(scheme: Scheme, path: &str, parent: Parent, given: &str) -> Result<
             name => parts.push(name),
         }
     }
-    Ok(Location {
-        scheme,
-        text: text_of(scheme, &format!("/{}", parts.join("/"))),
-    })
+    Ok(located(scheme, bucket, &format!("/{}", parts.join("/"))))
+}
+
+/// In an object store `a//b` and `a/./b` are keys of their own, which must not be taken for `a/b`.
+fn check_key(path: &str, parent: Parent, given: &str) -> Result<()> {
+    let key = path.strip_prefix('/').unwrap_or(path);
+    let key = key.strip_suffix('/').unwrap_or(key);
+    let strange = |part: &str| part.is_empty() || (part == "." && parent == Parent::Refuse);
+    if !key.is_empty() && key.split('/').any(strange) {
+        return Err(Error::unsupported(format!(
+            "{given:?}: object keys with an empty part or '.' are not supported"
+        )));
+    }
+    Ok(())
 }
 
 /// The local store goes through a URL, where `/c|` at the top means `/c:`.
@@ -287,9 +343,15 @@ fn is_drive(part: &str) -> bool {
     matches!(part.as_bytes(), [letter, b'|'] if letter.is_ascii_alphabetic())
 }
 
-fn text_of(scheme: Scheme, path: &str) -> Arc<str> {
-    match scheme {
+fn located(scheme: Scheme, bucket: &str, path: &str) -> Location {
+    let text: Arc<str> = match scheme {
         Scheme::File => Arc::from(path),
         Scheme::Memory => Arc::from(format!("{MEMORY_PREFIX}{path}")),
+        Scheme::S3 => Arc::from(format!("{S3_PREFIX}{bucket}{path}")),
+    };
+    Location {
+        scheme,
+        path_start: text.len() - path.len(),
+        text,
     }
 }

@@ -40,7 +40,11 @@ impl PrefixMap {
         let recorded = canonical(recorded);
         self.pairs.iter().find_map(|(prefix, actual)| {
             let rest = recorded.strip_prefix(prefix.as_str())?;
-            (rest.is_empty() || rest.starts_with('/')).then(|| format!("{actual}{rest}"))
+            let actual = actual.as_str();
+            match rest.strip_prefix('/') {
+                Some(_) => Some(format!("{}{rest}", actual.trim_end_matches('/'))),
+                None => rest.is_empty().then(|| actual.to_string()),
+            }
         })
     }
 

@@ -71,7 +71,7 @@ impl ReadStore {
     pub async fn get_limited(&self, location: &Location, bytes_max: u64) -> Result<Bytes> {
         let (store, path) = self.file_target(location)?;
         let found = self
-            .open(store, location, &path, GetOptions::default())
+            .open(&*store, location, &path, GetOptions::default())
             .await?;
         if found.meta.size > bytes_max {
             return Err(Error::resource_exhausted(format!(
@@ -175,12 +175,7 @@ impl ReadStore {
             .map_err(|error| store_error(error, "list", prefix))?;
         let mut files: Vec<(Location, u64)> = found
             .iter()
-            .map(|meta| {
-                (
-                    Location::from_store_path(prefix.scheme(), &meta.location),
-                    meta.size,
-                )
-            })
+            .map(|meta| (prefix.listed(&meta.location), meta.size))
             .collect();
         files.sort();
         Ok(files)
@@ -199,14 +194,15 @@ impl ReadStore {
             Ok(found) => found,
             Err(error) => {
                 let error = store_error(error, "list", directory);
-                return if error.kind() == ErrorKind::NotFound {
+                // In an object store a directory is never missing, but the bucket may be.
+                return if error.kind() == ErrorKind::NotFound && directory.bucket().is_none() {
                     Ok(Children::default())
                 } else {
                     Err(error)
                 };
             }
         };
-        let at = |path: &StorePath| Location::from_store_path(directory.scheme(), path);
+        let at = |path: &StorePath| directory.listed(path);
         let mut children = Children {
             files: found
                 .objects
@@ -229,25 +225,25 @@ impl ReadStore {
     pub(super) fn file_target(
         &self,
         location: &Location,
-    ) -> Result<(&Arc<dyn ObjectStore>, StorePath)> {
+    ) -> Result<(Arc<dyn ObjectStore>, StorePath)> {
         self.target(location)?;
-        Ok((self.storage.store(location), location.file_path()?))
+        Ok((self.storage.store(location)?, location.file_path()?))
     }
 
     /// The store and the path in it, for a directory that this handle may touch.
-    pub(super) fn target(&self, location: &Location) -> Result<(&Arc<dyn ObjectStore>, StorePath)> {
+    pub(super) fn target(&self, location: &Location) -> Result<(Arc<dyn ObjectStore>, StorePath)> {
         if !self.allows(location) {
             return Err(Error::permission_denied(format!(
                 "{location} lies outside the allowed locations {}",
                 self.roots_text()
             )));
         }
-        Ok((self.storage.store(location), location.store_path()?))
+        Ok((self.storage.store(location)?, location.store_path()?))
     }
 
     async fn open(
         &self,
-        store: &Arc<dyn ObjectStore>,
+        store: &dyn ObjectStore,
         location: &Location,
         path: &StorePath,
         options: GetOptions,

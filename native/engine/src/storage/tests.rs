@@ -1,4 +1,4 @@
-//! Stores, handles and test stores, on disk and in memory.
+//! Stores, handles and test stores, on disk, in memory and in S3.
 
 mod location;
 
@@ -8,7 +8,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use object_store::memory::InMemory;
 
-use super::testing::{CountingStore, FaultMode, FaultStore, ReadCount, TempFolder, local_disk};
+use super::testing::{
+    CountingStore, FaultMode, FaultStore, Gateway, ReadCount, TempFolder, local_disk,
+};
 use super::{Location, PutOutcome, Storage};
 use crate::error::ErrorKind;
 
@@ -136,6 +138,14 @@ async fn each_store(check: impl AsyncFn(&Storage, Location)) {
     let folder = TempFolder::new().unwrap();
     check(&storage(), folder.location()).await;
     check(&storage(), at("memory:///top")).await;
+    match Gateway::shared() {
+        Ok(gateway) => {
+            let storage = Storage::new(&gateway.options(), &[]).unwrap();
+            let root = format!("s3://{}/a top", gateway.bucket().unwrap());
+            check(&storage, at(&root)).await;
+        }
+        Err(error) => println!("skipped on S3: {error}"),
+    }
 }
 
 #[tokio::test]

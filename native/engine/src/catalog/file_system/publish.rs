@@ -106,6 +106,8 @@ impl Folder {
         let failure = match self.store.put_if_absent(location, stored.clone()).await {
             Ok(PutOutcome::Created) => return Ok(Landing::Ours),
             Ok(PutOutcome::Exists) => None,
+            // The store was found unfit before anything was put.
+            Err(error) if error.kind() == ErrorKind::Unsupported => return Err(error),
             Err(error) => Some(error),
         };
         // A store may retry a put by itself and then find its own file: bytes tell.
@@ -124,8 +126,13 @@ impl Folder {
                 Err(unknown(location, "only a part of it is there"))
             }
             (Ok(_), _) => Ok(Landing::Theirs),
-            // On disk and in memory a put that has returned cannot take effect later.
-            (Err(error), Some(failure)) if error.kind() == ErrorKind::NotFound => Err(failure),
+            // A put that was refused, or that has returned on disk or in memory, cannot take effect later.
+            (Err(error), Some(failure))
+                if error.kind() == ErrorKind::NotFound
+                    && !(location.is_remote() && failure.kind() == ErrorKind::Unavailable) =>
+            {
+                Err(failure)
+            }
             (Err(error), failure) => {
                 Err(unknown(location, "it cannot be read back").caused_by(failure.unwrap_or(error)))
             }

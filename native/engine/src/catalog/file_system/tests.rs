@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use object_store::ObjectStore;
 use object_store::memory::InMemory;
 
 use super::FileSystemCatalog;
@@ -12,7 +13,7 @@ use crate::catalog::suite::{check_catalog, metadata, named};
 use crate::catalog::{Catalog, TableHead, TableRef};
 use crate::error::{ErrorKind, Result};
 use crate::storage::Storage;
-use crate::storage::testing::{FaultMode, FaultStore, TempFolder, local_disk};
+use crate::storage::testing::{FaultMode, FaultStore, Gateway, TempFolder, local_disk};
 
 fn storage() -> Storage {
     Storage::new(&BTreeMap::new(), &[]).unwrap()
@@ -95,6 +96,18 @@ async fn catalog_on_disk_keeps_the_contract() {
     let folder = TempFolder::new().unwrap();
     let warehouse = folder.location().join("not yet there").unwrap();
     check_catalog(Arc::new(FileSystemCatalog::new(storage(), Some(warehouse)))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn catalog_in_s3_keeps_the_contract() {
+    let gateway = match Gateway::shared() {
+        Ok(gateway) => gateway,
+        Err(error) => return println!("skipped: {error}"),
+    };
+    let storage = Storage::new(&gateway.options(), &[]).unwrap();
+    let warehouse = format!("s3a://{}/not yet there", gateway.bucket().unwrap());
+    let warehouse = storage.resolve(&warehouse).unwrap();
+    check_catalog(Arc::new(FileSystemCatalog::new(storage, Some(warehouse)))).await;
 }
 
 #[tokio::test]
@@ -526,29 +539,26 @@ async fn enumerate_faults<T>(
     scenario: impl AsyncFn(&FileSystemCatalog, &FaultStore, &Arming) -> Result<T>,
     check: impl AsyncFn(&FileSystemCatalog, Result<T>, &str),
 ) {
-    for on_disk in [false, true] {
+    for place in ["memory:///wh", "s3://b/wh", "the disk"] {
         for (mode, lasting) in FAULTS {
             for at in 1.. {
                 let folder = TempFolder::new().unwrap();
-                let inner = if on_disk {
-                    local_disk()
-                } else {
-                    Arc::new(InMemory::new())
+                let (inner, scheme, root) = match place {
+                    "the disk" => (local_disk(), "file://", folder.location()),
+                    _ => {
+                        let inner: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+                        let scheme = place.trim_end_matches("/wh");
+                        (inner, scheme, storage().resolve(place).unwrap())
+                    }
                 };
                 let faults = FaultStore::new(inner);
-                let scheme = if on_disk { "file://" } else { "memory://" };
                 let faulty = storage().with_store(scheme, Arc::new(faults.clone()));
-                let root = if on_disk {
-                    folder.location()
-                } else {
-                    faulty.resolve("memory:///wh").unwrap()
-                };
                 let catalog = FileSystemCatalog::new(faulty, Some(root));
                 let arming = Arming { at, mode, lasting };
                 let result = scenario(&catalog, &faults, &arming).await;
                 let ran_to_the_end = faults.operations() < at;
                 faults.heal();
-                let case = format!("{mode:?} at {at}, lasting {lasting}, on disk {on_disk}");
+                let case = format!("{mode:?} at {at}, lasting {lasting}, in {place}");
                 if ran_to_the_end {
                     assert!(result.is_ok(), "{case}");
                     assert!(

@@ -13,7 +13,8 @@ use futures::stream::BoxStream;
 use object_store::path::Path as StorePath;
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, UploadPart,
+    ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    UploadPart,
 };
 
 /// How an operation fails.
@@ -27,6 +28,8 @@ pub enum FaultMode {
     LostAnswer,
     /// A put stores nothing and reports a full disk; reads and deletes work.
     DiskFull,
+    /// A put-if-absent replaces what is there and reports success; everything else works.
+    IgnoredCondition,
 }
 
 #[derive(Debug, Default)]
@@ -116,7 +119,17 @@ impl FaultStore {
         } else {
             plan.operations == fault.at
         };
-        (hit && (writes || fault.mode != FaultMode::DiskFull)).then_some(fault.mode)
+        let fails = match fault.mode {
+            FaultMode::IgnoredCondition => false,
+            FaultMode::DiskFull => writes,
+            FaultMode::Error | FaultMode::TornPut | FaultMode::LostAnswer => true,
+        };
+        (hit && fails).then_some(fault.mode)
+    }
+
+    fn ignores_conditions(&self) -> bool {
+        let fault = self.plan().fault;
+        fault.is_some_and(|fault| fault.mode == FaultMode::IgnoredCondition)
     }
 
     /// Counts one operation that stores nothing; only a lost answer lets it happen.
@@ -169,9 +182,13 @@ impl ObjectStore for FaultStore {
         &self,
         location: &StorePath,
         payload: PutPayload,
-        options: PutOptions,
+        mut options: PutOptions,
     ) -> Result<PutResult> {
-        match self.step(true) {
+        let fault = self.step(true);
+        if self.ignores_conditions() {
+            options.mode = PutMode::Overwrite;
+        }
+        match fault {
             None => self.inner.put_opts(location, payload, options).await,
             Some(FaultMode::TornPut) => {
                 self.inner

@@ -33,6 +33,10 @@ fn location_typed_by_a_user_is_normalised() {
         ("memory:/t", "memory:///t"),
         ("memory://t/x", "memory:///t/x"),
         ("memory:///t/x/", "memory:///t/x"),
+        ("s3://b", "s3://b/"),
+        ("S3A://b.c-d/", "s3://b.c-d/"),
+        ("s3n://b/t/", "s3://b/t"),
+        ("s3://b/t/./x/../a%20b c", "s3://b/t/a%20b c"),
     ];
     for (given, expected) in cases {
         assert_eq!(at(given).as_str(), expected, "{given}");
@@ -67,7 +71,12 @@ fn location_that_cannot_be_is_refused_by_kind() {
         ("/a\\..\\b", ErrorKind::InvalidInput, "backslash"),
         ("/../etc", ErrorKind::InvalidInput, "above the top"),
         ("/c|/t", ErrorKind::InvalidInput, "drive letter"),
-        ("s3://b/t", ErrorKind::Unsupported, "\"s3\""),
+        ("s3:/b/t", ErrorKind::InvalidInput, "s3://bucket/path"),
+        ("s3:///t", ErrorKind::InvalidInput, "s3://bucket/path"),
+        ("s3://../t", ErrorKind::InvalidInput, "s3://bucket/path"),
+        ("s3://key:word@b/t", ErrorKind::InvalidInput, "options"),
+        ("s3://b/a//t", ErrorKind::Unsupported, "a//t"),
+        ("s3://b//t", ErrorKind::Unsupported, "b//t"),
         ("abfss://c@a/t", ErrorKind::Unsupported, "\"abfss\""),
         ("hdfs:/t", ErrorKind::Unsupported, "\"hdfs\""),
     ];
@@ -123,6 +132,11 @@ fn location_relative_to_a_root_respects_whole_parts() {
         ("memory:///lake/t", "/lake", None),
         ("memory:///lake/t", "memory:///lake", Some("t")),
         ("memory:///lake/t", "memory:///", Some("lake/t")),
+        ("s3://b/lake/t", "s3a://b/lake", Some("t")),
+        ("s3://b/lake/t", "s3://b", Some("lake/t")),
+        ("s3://b/lake/t", "s3://c", None),
+        ("s3://b/lake/t", "s3://b/la", None),
+        ("s3://b/lake/t", "/", None),
     ];
     for (location, root, expected) in cases {
         assert_eq!(
@@ -199,6 +213,7 @@ fn prefix_map_moves_recorded_paths_by_the_longest_match() {
         ("hdfs://nn:9000/t", "/h"),
         ("data/persistent/t", "/fixtures/t"),
         ("file:/old", "/new"),
+        ("/gone", "s3a://moved"),
     ]);
     let store = storage.open(&[]);
     let cases = [
@@ -214,6 +229,8 @@ fn prefix_map_moves_recorded_paths_by_the_longest_match() {
         ),
         ("/old/f", "/new/f"),
         ("file:///old/f", "/new/f"),
+        ("/gone/f", "s3://moved/f"),
+        ("/gone", "s3://moved/"),
     ];
     for (recorded, expected) in cases {
         assert_eq!(
@@ -239,7 +256,7 @@ fn prefix_map_moves_recorded_paths_by_the_longest_match() {
     assert_eq!(empty.kind(), ErrorKind::InvalidInput);
     let remote = Storage::new(
         &BTreeMap::new(),
-        &[("/x".to_string(), "s3://b".to_string())],
+        &[("/x".to_string(), "abfss://c@a/t".to_string())],
     )
     .unwrap_err();
     assert_eq!(remote.kind(), ErrorKind::Unsupported);
