@@ -365,7 +365,7 @@ pub(crate) fn write_spec(table: u64, request: &[u8]) -> Result<Vec<u8>> {
     let table = state.rows()?;
     drop(table.writer()?);
     let spec = wire::WriteSpec {
-        location: table.location().to_string(),
+        table: Some(describe::table_name(table.reference())),
         base_snapshot_id: table.snapshot_id(),
         job_id: request.job_id,
     };
@@ -377,12 +377,8 @@ pub(crate) fn begin_write(session: u64, spec: &[u8]) -> Result<u64> {
     let state = handle::session(session)?;
     let spec: wire::WriteSpec =
         wire::parse(&wire::unseal(Kind::WriteSpec, spec)?, "write specification")?;
-    let location = state
-        .session
-        .environment()
-        .storage()
-        .resolve(&spec.location)?;
-    let table = state.run(state.session.table(&TableRef::Location(location)))?;
+    let reference = decode::table_ref(spec.table.as_ref(), state.session.environment())?;
+    let table = state.run(state.session.table(&reference))?;
     let writer = WriterState {
         writer: Mutex::new(Some(table.writer()?)),
     };

@@ -1,9 +1,10 @@
-//! Where the pointer to a table's newest metadata lives: the [`Catalog`] trait and the file-system catalog.
+//! Where the pointer to a table's newest metadata lives: the [`Catalog`] trait, the file-system and the REST catalog.
 //! A catalog hands out heads (one version of the metadata, as bytes) and swaps them; it never reads what the
 //! metadata means beyond telling whole from torn. Only `table::commit` calls [`Catalog::swap`].
 
 mod file_system;
 mod name;
+mod rest;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -11,6 +12,8 @@ use bytes::Bytes;
 pub use file_system::FileSystemCatalog;
 pub(crate) use name::DEFAULT_NAMESPACE;
 pub use name::TableRef;
+pub use rest::RestCatalog;
+pub(crate) use rest::is_rest_option;
 
 use crate::error::Result;
 use crate::storage::Location;
@@ -28,6 +31,8 @@ pub struct TableHead {
     pub metadata: Bytes,
     /// Why nothing can be committed on this head; none where it can.
     pub read_only: Option<&'static str>,
+    /// The name by which a server holds the table; none where the folder itself does.
+    pub name: Option<TableRef>,
 }
 
 /// Where tables are found, and the one place where a commit becomes visible.
@@ -35,8 +40,13 @@ pub struct TableHead {
 /// Namespaces are lists of names. Methods that need a warehouse answer InvalidInput where there is none.
 #[async_trait]
 pub trait Catalog: Send + Sync {
-    /// The folder where the table is, or would be.
+    /// The folder where the table is, or would be; Unsupported where only a server knows.
     fn table_location(&self, table: &TableRef) -> Result<Location>;
+
+    /// The folder for a new table.
+    async fn new_table_location(&self, table: &TableRef) -> Result<Location> {
+        self.table_location(table)
+    }
 
     /// The newest version; NotFound names the table, Corrupt the damaged file.
     async fn load(&self, table: &TableRef) -> Result<TableHead>;

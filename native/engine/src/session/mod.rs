@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use arrow::datatypes::Schema as ArrowSchema;
 
-use crate::catalog::TableRef;
+use crate::catalog::{RestCatalog, TableRef, is_rest_option};
 use crate::error::{Error, Result};
 use crate::sql::{self, QueryResult};
 use crate::storage::Storage;
@@ -15,9 +16,9 @@ use crate::table::{Environment, Table};
 /// How to open a session.
 #[derive(Clone, Default)]
 pub struct SessionOptions {
-    /// Root of the warehouse; None: only locations name tables.
+    /// Root of the warehouse, or what a REST catalog calls it; None: only locations name tables.
     pub warehouse: Option<String>,
-    /// Storage options by their Iceberg names.
+    /// Options of stores and of the catalog (`type`, `uri`, ..) by their Iceberg names.
     pub options: BTreeMap<String, String>,
     /// Recorded prefixes and where they really are.
     pub map_prefix: Vec<(String, String)>,
@@ -25,12 +26,20 @@ pub struct SessionOptions {
 
 /// Refuses options that nothing here reads; those of object stores are checked where they are used.
 fn check_names(options: &BTreeMap<String, String>) -> Result<()> {
+    let rest = options.get("type").is_some_and(|kind| kind == "rest");
     for key in options.keys() {
         match key.split('.').next() {
+            Some("type") if key == "type" => {}
+            _ if rest && is_rest_option(key) => {}
             Some("s3" | "client") => {}
             Some("adls" | "gcs" | "upstream" | "overlay") => {
                 return Err(Error::unsupported(format!(
                     "the option {key} is not supported yet: tables lie on local disk or in S3"
+                )));
+            }
+            _ if is_rest_option(key) => {
+                return Err(Error::invalid_input(format!(
+                    "the option {key} belongs to REST catalogs: give type=rest too"
                 )));
             }
             _ => return Err(Error::invalid_input(format!("there is no option {key}"))),
@@ -61,10 +70,20 @@ impl Session {
     /// unknown scheme.
     pub fn open(options: &SessionOptions) -> Result<Session> {
         check_names(&options.options)?;
-        Session::over(
-            Storage::new(&options.options, &options.map_prefix)?,
-            options.warehouse.as_deref(),
-        )
+        let storage = Storage::new(&options.options, &options.map_prefix)?;
+        match options.options.get("type").map(String::as_str) {
+            None | Some("hadoop") => Session::over(storage, options.warehouse.as_deref()),
+            Some("rest") => {
+                let warehouse = options.warehouse.as_deref();
+                let catalog = RestCatalog::new(storage.clone(), &options.options, warehouse)?;
+                Ok(Session {
+                    environment: Environment::with_catalog(storage, Arc::new(catalog)),
+                })
+            }
+            Some(other) => Err(Error::unsupported(format!(
+                "catalogs of type {other:?} are not supported; there are hadoop and rest"
+            ))),
+        }
     }
 
     /// Opens a session over given stores.

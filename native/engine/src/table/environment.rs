@@ -78,9 +78,13 @@ impl Environment {
     /// An environment over a warehouse (or none: then only locations name tables).
     pub fn new(storage: Storage, warehouse: Option<&str>) -> Result<Environment> {
         let warehouse = warehouse.map(|w| storage.resolve(w)).transpose()?;
-        let catalog: Arc<dyn Catalog> =
-            Arc::new(FileSystemCatalog::new(storage.clone(), warehouse));
-        Ok(Environment {
+        let catalog = FileSystemCatalog::new(storage.clone(), warehouse);
+        Ok(Environment::with_catalog(storage, Arc::new(catalog)))
+    }
+
+    /// An environment whose names are a catalog's.
+    pub fn with_catalog(storage: Storage, catalog: Arc<dyn Catalog>) -> Environment {
+        Environment {
             inner: Arc::new(Inner {
                 storage,
                 catalog,
@@ -91,7 +95,7 @@ impl Environment {
                 manifest_lists: Cache::new(MANIFEST_LIST_CACHE_BYTES),
                 distances: AtomicU64::new(0),
             }),
-        })
+        }
     }
 
     /// The stores.

@@ -42,7 +42,7 @@ impl Table {
                 "creating tables of format version {version}"
             )));
         }
-        let location = environment.catalog().table_location(reference)?;
+        let location = environment.catalog().new_table_location(reference).await?;
         let document = Document::create(&NewTable {
             table_uuid: Uuid::new_v4(),
             location: location.to_string(),

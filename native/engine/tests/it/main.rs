@@ -19,6 +19,7 @@ mod history;
 mod law;
 mod metadata_tables;
 mod planning;
+mod rest;
 mod s3;
 mod search;
 mod sql;

@@ -77,6 +77,7 @@ impl Folder {
             version: file.version,
             metadata,
             read_only: file.read_only,
+            name: None,
         }
     }
 

@@ -9,7 +9,7 @@ use object_store::ObjectStore;
 use object_store::memory::InMemory;
 
 use super::FileSystemCatalog;
-use crate::catalog::suite::{check_catalog, metadata, named};
+use crate::catalog::suite::{FOLDERS, check_catalog, metadata, named};
 use crate::catalog::{Catalog, TableHead, TableRef};
 use crate::error::{ErrorKind, Result};
 use crate::storage::Storage;
@@ -88,14 +88,18 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn catalog_in_memory_keeps_the_contract() {
-    check_catalog(Arc::new(memory_catalog(&storage()))).await;
+    check_catalog(Arc::new(memory_catalog(&storage())), FOLDERS).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn catalog_on_disk_keeps_the_contract() {
     let folder = TempFolder::new().unwrap();
     let warehouse = folder.location().join("not yet there").unwrap();
-    check_catalog(Arc::new(FileSystemCatalog::new(storage(), Some(warehouse)))).await;
+    check_catalog(
+        Arc::new(FileSystemCatalog::new(storage(), Some(warehouse))),
+        FOLDERS,
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -107,7 +111,11 @@ async fn catalog_in_s3_keeps_the_contract() {
     let storage = Storage::new(&gateway.options(), &[]).unwrap();
     let warehouse = format!("s3a://{}/not yet there", gateway.bucket().unwrap());
     let warehouse = storage.resolve(&warehouse).unwrap();
-    check_catalog(Arc::new(FileSystemCatalog::new(storage, Some(warehouse)))).await;
+    check_catalog(
+        Arc::new(FileSystemCatalog::new(storage, Some(warehouse))),
+        FOLDERS,
+    )
+    .await;
 }
 
 #[tokio::test]

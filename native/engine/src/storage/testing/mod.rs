@@ -74,6 +74,9 @@ fn tool(name: &str) -> io::Result<PathBuf> {
     }
     Err(io::Error::new(
         io::ErrorKind::NotFound,
-        format!("{} is missing: scripts/test-servers.sh installs it", tool.display()),
+        format!(
+            "{} is missing: scripts/test-servers.sh installs it",
+            tool.display()
+        ),
     ))
 }

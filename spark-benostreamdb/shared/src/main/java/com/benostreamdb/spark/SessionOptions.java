@@ -3,12 +3,25 @@ package com.benostreamdb.spark;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 
 /** Which options of a catalog or of a reader belong to the engine's session. */
 final class SessionOptions {
   private static final List<String> PREFIXES =
-      List.of("s3.", "client.", "adls.", "gcs.", "upstream.", "overlay.");
+      List.of("s3.", "client.", "adls.", "gcs.", "upstream.", "overlay.", "header.");
+  private static final Set<String> NAMES =
+      Set.of(
+          "warehouse",
+          "map-prefix",
+          "type",
+          "uri",
+          "credential",
+          "token",
+          "oauth2-server-uri",
+          "scope",
+          "prefix",
+          "rest-page-size");
 
   private SessionOptions() {}
 
@@ -25,8 +38,6 @@ final class SessionOptions {
   }
 
   private static boolean isSessionOption(String key) {
-    return key.equals("warehouse")
-        || key.equals("map-prefix")
-        || PREFIXES.stream().anyMatch(key::startsWith);
+    return NAMES.contains(key) || PREFIXES.stream().anyMatch(key::startsWith);
   }
 }
