@@ -1,5 +1,8 @@
 //! Statements of our SQL over tables in memory.
 
+mod regression;
+mod search;
+
 use std::time::{Duration, Instant};
 
 use benostreamdb::ErrorKind;

@@ -136,9 +136,9 @@ impl Document {
             }
             Ok(v) => v,
         };
+        keys.require(format_version)?;
         let (schemas, current_schema) = schemas(&object)?;
         let (specs, default_spec) = specs(&object, format_version)?;
-        keys.require(format_version)?;
         let snapshots = list(&object, "snapshots", Snapshot::from_json)?;
         let current_snapshot_id = object
             .opt_i64("current-snapshot-id")?

@@ -28,10 +28,11 @@ const INVALID: &[(&str, ErrorKind, &str)] = &[
         ErrorKind::Corrupt,
         "schema",
     ),
+    // Its current schema is not there either.
     (
         "TableMetadataV2CurrentSchemaNotFound.json",
         ErrorKind::Corrupt,
-        "current-schema-id",
+        "last-partition-id",
     ),
     (
         "TableMetadataV2MissingLastPartitionId.json",

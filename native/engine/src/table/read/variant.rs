@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, StringBuilder};
+use arrow::array::{Array as _, ArrayRef, AsArray, StringBuilder, StructArray};
 use arrow::error::ArrowError;
 use parquet_variant_compute::{VariantArray, unshred_variant};
 use parquet_variant_json::VariantToJson as _;
@@ -33,6 +33,9 @@ fn decode(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
             "the group has no value".to_owned(),
         ));
     }
+    if let Some(group) = array.as_struct_opt() {
+        check_members(group)?;
+    }
     let variants = unshred_variant(&VariantArray::try_new(array.as_ref())?)?;
     let mut texts = StringBuilder::new();
     for row in 0..variants.len() {
@@ -43,6 +46,34 @@ fn decode(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         }
     }
     Ok(Arc::new(texts.finish()))
+}
+
+/// Members that are stored as columns are groups that are there in every row: one that is NULL says neither that the
+/// member is absent nor that it is null.
+fn check_members(group: &StructArray) -> Result<(), ArrowError> {
+    let Some(typed) = group.column_by_name("typed_value") else {
+        return Ok(());
+    };
+    if let Some(object) = typed.as_struct_opt() {
+        for (field, member) in object.fields().iter().zip(object.columns()) {
+            if (0..object.len()).any(|row| object.is_valid(row) && member.is_null(row)) {
+                return Err(ArrowError::InvalidArgumentError(format!(
+                    "the group of the member '{}' is null",
+                    field.name()
+                )));
+            }
+            member.as_struct_opt().map_or(Ok(()), check_members)?;
+        }
+    } else if let Some(list) = typed.as_list_opt::<i32>() {
+        let elements = list.values();
+        if elements.null_count() > 0 {
+            return Err(ArrowError::InvalidArgumentError(
+                "the group of an element is null".to_owned(),
+            ));
+        }
+        elements.as_struct_opt().map_or(Ok(()), check_members)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

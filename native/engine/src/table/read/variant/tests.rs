@@ -113,8 +113,8 @@ fn r_ty2_shredded_variants_of_other_writers_hold_what_they_say() {
         };
         // The samples without a sound form contradict themselves too.
         if name.contains("INVALID") || !(0..array.len()).any(sound) {
-            let refused = texts(array, "var").unwrap_err();
-            assert_eq!(refused.kind(), ErrorKind::Corrupt, "{name}");
+            let refused = texts(array, "var").map_err(|e| e.kind());
+            assert_eq!(refused, Err(ErrorKind::Corrupt), "{name}");
             continue;
         }
         let found = texts(array, "var").unwrap_or_else(|e| panic!("{name}: {e}"));
