@@ -91,7 +91,7 @@ STATEMENTS = [
     ("MERGE INTO t USING t u ON t.id = u.id WHEN MATCHED THEN DELETE", "Unsupported", ["MERGE"]),
     ("SELECT * FROM t TABLESAMPLE (10)", "Unsupported", ["TABLESAMPLE"]),
     ("SELECT * FROM t FOR UPDATE", "Unsupported", ["FOR UPDATE"]),
-    ("SELECT * FROM 's3://bucket/t'", "Unsupported", ["s3://bucket/t"]),
+    ("SELECT * FROM 'gs://bucket/t'", "Unsupported", ["gs://bucket/t"]),
     ("SELECT * FROM 'https://host/t'", "InvalidInput", ["https://host/t"]),
 ]
 

@@ -30,9 +30,14 @@ const INVALID: &[(&str, ErrorKind, &str)] = &[
     ),
     // Its current schema is not there either.
     (
-        "TableMetadataV2CurrentSchemaNotFound.json",
+        "iceberg-java/table_metadata/TableMetadataV2CurrentSchemaNotFound.json",
         ErrorKind::Corrupt,
         "last-partition-id",
+    ),
+    (
+        "TableMetadataV2CurrentSchemaNotFound.json",
+        ErrorKind::Corrupt,
+        "current-schema-id",
     ),
     (
         "TableMetadataV2MissingLastPartitionId.json",
