@@ -288,6 +288,7 @@ pub(crate) fn scan(
             .target_split_bytes
             .unwrap_or(defaults.target_split_bytes),
         min_splits: message.min_splits.map_or(Ok(defaults.min_splits), size)?,
+        statistics: Vec::new(),
     })
 }
 

@@ -46,13 +46,14 @@ impl Table {
             schema,
         } = self.asked(request)?;
         let planned = plan_files(self, request, predicate.as_ref()).await?;
-        let overlay = planned.overlay.clone();
+        let (overlay, columns) = (planned.overlay.clone(), planned.columns.clone());
         let Some(snapshot_id) = self.snapshot_id() else {
             return Ok(ScanPlan {
                 snapshot_id: None,
                 splits: Vec::new(),
                 schema,
                 report: planned.report,
+                columns: planned.columns,
             });
         };
         let mut scope = SplitScope {
@@ -90,11 +91,7 @@ impl Table {
                     request: search.clone(),
                     text,
                 });
-                let planned = PlannedFiles {
-                    files: planned.files,
-                    overlay: planned.overlay,
-                    report,
-                };
+                let planned = PlannedFiles { report, ..planned };
                 self.search_splits(Arc::new(scope), planned, definition.as_ref(), request)?
             }
         };
@@ -104,6 +101,7 @@ impl Table {
             splits,
             schema,
             report,
+            columns,
         })
     }
 
@@ -216,6 +214,7 @@ impl Table {
             files,
             overlay,
             mut report,
+            ..
         } = planned;
         let mut splits = Vec::new();
         let mut uncovered: BTreeSet<usize> = (0..files.len()).collect();

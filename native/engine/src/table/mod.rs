@@ -45,6 +45,7 @@ pub use writer::{CommitMessage, TableWriter};
 pub(crate) use deletes::DeletedRows;
 pub(crate) use metadata::open_split as open_metadata;
 pub(crate) use overlay::{OverlayStore, OverlayView, open_segment};
+pub use plan::ColumnStatistics;
 pub(crate) use plan::{LiveFile, PlannedFiles, group, live_files, plan_files};
 pub(crate) use read::{FileRead, ReadContext, output_field, output_schema, read_all, row_schema};
 pub(crate) use split::{check_build, decode, encode};

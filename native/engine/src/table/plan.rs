@@ -2,6 +2,7 @@
 //! overlay's scalar indexes propose. Indexes only ever take rows away that are certainly not true.
 
 mod entries;
+mod statistics;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -14,12 +15,15 @@ use super::overlay::{OverlayView, open_segment};
 use super::request::{ScanReport, ScanRequest};
 use super::split::{FileTask, RowSet, Split, SplitScope};
 use crate::error::{Error, Result};
-use crate::iceberg::manifest::{DataContent, Entry};
+use crate::iceberg::manifest::{DataContent, DataFile, Entry};
 use crate::iceberg::predicate::Predicate;
 use crate::iceberg::prune;
 use crate::index::overlay::{FileIdentity, SegmentUse, identity_path};
 use crate::index::segment::RowLayout;
 use crate::index::{Bounds, IndexDefinition, OpenIndex, ScalarIndex, bounds};
+use statistics::column_statistics;
+
+pub use statistics::ColumnStatistics;
 
 /// When an index proposes more than this share of a file's rows, the plain read is cheaper.
 const SELECTIVE_SHARE: u64 = 2;
@@ -36,6 +40,8 @@ pub(crate) struct PlannedFiles {
     pub(crate) files: Vec<LiveFile>,
     pub(crate) overlay: OverlayView,
     pub(crate) report: ScanReport,
+    /// Of the columns whose statistics are asked for.
+    pub(crate) columns: BTreeMap<i32, ColumnStatistics>,
 }
 
 /// The live data files of the pinned snapshot with their deletes, in manifest order.
@@ -142,6 +148,8 @@ pub(crate) async fn plan_files(
         }
         Some(range) => changes(table, range, predicate).await?,
     };
+    let described: Vec<&DataFile> = live.iter().map(|(_, entry)| &entry.data_file).collect();
+    let columns = column_statistics(table.schema()?, &request.statistics, &described);
     let mut files = live.into_iter().map(|(file, _)| file).collect();
     let overlay = if request.use_indexes {
         table.overlay().view().await
@@ -156,6 +164,7 @@ pub(crate) async fn plan_files(
         files,
         overlay,
         report,
+        columns,
     })
 }
 

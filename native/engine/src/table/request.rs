@@ -9,6 +9,7 @@ use arrow::datatypes::SchemaRef;
 use serde::{Deserialize, Serialize};
 
 use super::history::SnapshotRange;
+use super::plan::ColumnStatistics;
 use super::split::Split;
 use crate::error::{Error, Result};
 use crate::iceberg::predicate::Predicate;
@@ -35,6 +36,8 @@ pub struct ScanRequest {
     pub target_split_bytes: u64,
     /// At least this many splits, if there are so many files or row groups.
     pub min_splits: usize,
+    /// Columns, by field id, whose statistics the plan shall give.
+    pub statistics: Vec<i32>,
 }
 
 impl Default for ScanRequest {
@@ -48,6 +51,7 @@ impl Default for ScanRequest {
             use_indexes: true,
             target_split_bytes: 128 << 20,
             min_splits: 1,
+            statistics: Vec::new(),
         }
     }
 }
@@ -223,6 +227,8 @@ pub struct ScanPlan {
     pub schema: SchemaRef,
     /// What was pruned and why.
     pub report: ScanReport,
+    /// The statistics asked for, by field id.
+    pub columns: BTreeMap<i32, ColumnStatistics>,
 }
 
 /// What planning pruned and which indexes it used; shown by EXPLAIN.

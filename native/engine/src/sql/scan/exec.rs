@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
-use datafusion::common::stats::Precision;
 use datafusion::common::{Result as PlanResult, Statistics};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::EquivalenceProperties;
@@ -30,6 +29,7 @@ pub(super) struct ScanOutput {
     pub(super) schema: SchemaRef,
     pub(super) filters: Vec<String>,
     pub(super) limit: Option<usize>,
+    pub(super) statistics: Arc<Statistics>,
 }
 
 /// The scan of one table.
@@ -39,7 +39,6 @@ pub(super) struct ScanExec {
     partitions: Vec<Vec<Split>>,
     output: ScanOutput,
     report: ScanReport,
-    row_count: u64,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -51,7 +50,6 @@ impl ScanExec {
         output: ScanOutput,
         partition_count: usize,
     ) -> ScanExec {
-        let row_count = plan.splits.iter().map(Split::record_count).sum();
         let partitions = spread(plan.splits, partition_count);
         let equivalence = EquivalenceProperties::new(Arc::clone(&output.schema));
         let properties = PlanProperties::new(
@@ -67,7 +65,6 @@ impl ScanExec {
             partitions,
             output,
             report: plan.report,
-            row_count,
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
         }
@@ -177,13 +174,10 @@ impl ExecutionPlan for ScanExec {
     }
 
     fn partition_statistics(&self, partition: Option<usize>) -> PlanResult<Arc<Statistics>> {
-        let mut statistics = Statistics::new_unknown(&self.output.schema);
-        if partition.is_none() {
-            statistics.num_rows = usize::try_from(self.row_count)
-                .map(Precision::Inexact)
-                .unwrap_or(Precision::Absent);
-        }
-        Ok(Arc::new(statistics))
+        Ok(match partition {
+            None => Arc::clone(&self.output.statistics),
+            Some(_) => Arc::new(Statistics::new_unknown(&self.output.schema)),
+        })
     }
 
     fn execute(

@@ -8,6 +8,7 @@ mod metadata;
 mod provider;
 pub(crate) mod row_id;
 mod search;
+mod statistics;
 
 pub(crate) use filter::conjuncts_of;
 pub(crate) use literal::{EXTENSION_NAME_KEY, UUID_EXTENSION, is_uuid};

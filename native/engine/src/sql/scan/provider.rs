@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema as ArrowSchema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session as PlannerSession, TableProvider};
-use datafusion::common::Result as PlanResult;
+use datafusion::common::{DFSchema, Result as PlanResult, Statistics};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
@@ -16,6 +16,7 @@ use super::filter::{Columns, predicate_of};
 use super::literal::is_uuid;
 use super::row_id;
 use super::search::SearchExec;
+use super::statistics;
 use crate::error::{Error, Result};
 use crate::iceberg::predicate::Predicate;
 use crate::table::{
@@ -205,6 +206,23 @@ impl TableScanProvider {
             .map(|(_, metric)| *metric)
     }
 
+    /// What the planner may expect of the rows of a plan.
+    fn statistics(
+        &self,
+        state: &dyn PlannerSession,
+        plan: &ScanPlan,
+        filters: &[Expr],
+        wanted: &[usize],
+    ) -> PlanResult<Statistics> {
+        let schema = DFSchema::try_from(Arc::clone(&self.schema))?;
+        let filters = filters
+            .iter()
+            .map(|filter| state.create_physical_expr(filter.clone(), &schema))
+            .collect::<PlanResult<Vec<_>>>()?;
+        let all = statistics::of_plan(plan, &self.schema, &self.ids);
+        statistics::filtered(all, &self.schema, &filters, wanted)
+    }
+
     fn conjuncts(&self, filters: &[Expr]) -> Result<Vec<Predicate>> {
         filters
             .iter()
@@ -332,11 +350,15 @@ impl TableProvider for TableScanProvider {
         if let Rows::Nearest(search) = &self.rows {
             request.search = Some(SearchRequest::Vector(search.clone()));
         }
+        request.statistics = request.projection.iter().flatten().copied().collect();
+        let filtered = request.conjuncts.iter().flat_map(Predicate::columns);
+        request.statistics.extend(filtered);
         let plan = plan_scan(&self.table, &request).await?;
         let output = ScanOutput {
             schema,
             filters: filters.iter().map(ToString::to_string).collect(),
             limit,
+            statistics: Arc::new(self.statistics(state, &plan, filters, &wanted)?),
         };
         Ok(Arc::new(ScanExec::new(
             &self.table,

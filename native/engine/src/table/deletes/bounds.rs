@@ -37,7 +37,8 @@ impl KeyBounds {
         let lower = bound(file.lower_bounds.get(column.id));
         KeyBounds {
             may_be_null: !(whole && nulls == Some(0)),
-            may_be_value: !(whole && nulls == values),
+            // A file that lacks the column holds its default in every row, whatever its writer counted.
+            may_be_value: column.initial_default.is_some() || !(whole && nulls == values),
             range: lower.zip(bound(file.upper_bounds.get(column.id))),
         }
     }
@@ -112,6 +113,10 @@ mod tests {
         // What is unknown keeps the file.
         let unknown = DataFile::new(DataContent::Data, "f", FileFormat::Parquet, 3, 1);
         assert!(meet(&data, &unknown) && meet(&unknown, &data));
+        let mut defaulted = Field::new(1, "k", false, Type::Long);
+        defaulted.initial_default = Some(1.into());
+        let absent = KeyBounds::of(&file(5, 5, None), &defaulted);
+        assert!(absent.overlaps(&KeyBounds::of(&file(3, 0, Some((1, 2))), &defaulted)));
         let mut uncounted = file(3, 0, Some((90, 99)));
         uncounted.null_value_counts = CountMap::default();
         assert!(meet(&with_nulls, &uncounted));

@@ -9,6 +9,7 @@ mod partitions;
 mod schema;
 mod text;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -225,6 +226,7 @@ impl MetadataTable {
             }],
             schema,
             report: ScanReport::default(),
+            columns: BTreeMap::new(),
         })
     }
 }
