@@ -80,7 +80,7 @@ step "format, lints, licences" count_one scripts/lint.sh
 step "Rust tests" count_cargo cargo test --profile dist --workspace --locked --no-fail-fast
 step "native library and command line" count_nothing scripts/build.sh
 step "Java and Spark tests" count_maven maven verify -Dbenostream.native.path="$native_library"
-step "Python tests" count_pytest "$venv/bin/python" -m pytest -q tests
+step "Python tests" count_pytest "$venv/bin/python" -m pytest -q -rs tests
 step "Spark distribution" count_scenarios "$venv/bin/python" spark-benostreamdb/tests/distribution_test.py --jar "$spark_jar" --iceberg-jar "$(iceberg_jar)"
 step "JAR contents" count_one scripts/audit-jar.sh "$spark_jar"
 

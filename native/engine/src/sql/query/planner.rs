@@ -93,12 +93,12 @@ impl Planner {
     pub(crate) async fn plan_query(&self, mut query: ast::Query) -> Result<LogicalPlan> {
         let relations = SearchRelations::load(&self.tables, &query).await?;
         let metadata = metadata_columns(&self.tables, &mut query).await?;
-        let versions = TableVersions::load(&self.tables, &query).await?;
-        let mut state = self.state.clone();
         let tables = self.tables.clone();
         let tables = tables
             .with_functions(relations.functions())
             .with_metadata(metadata);
+        let versions = TableVersions::load(&tables, &query).await?;
+        let mut state = self.state.clone();
         state.register_catalog_list(Arc::new(tables));
         state
             .register_relation_planner(Arc::new(relations))
