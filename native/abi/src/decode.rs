@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit};
 use benostreamdb::{
-    CompareOp, DOC_KEY, Environment, Error, MatchOp, Metric, NullDistance, Predicate, RangeRows,
-    Result, ScanRequest, SearchMode, SearchRequest, SnapshotRange, TableRef, TextSearch, Value,
+    CompareOp, DOC_KEY, Environment, Error, FileWindow, MatchOp, Metric, NullDistance, Predicate,
+    RangeRows, Result, ScanRequest, SearchMode, SearchRequest, SnapshotRange, TableRef, TextSearch, Value,
     VectorSearch,
 };
 
@@ -278,7 +278,7 @@ pub(crate) fn scan(
             .map(predicate)
             .collect::<Result<_>>()?,
         limit: message.limit,
-        range: message.range.map(range),
+        range: message.range.map(range).transpose()?,
         search: message
             .search
             .map(|search| self::search(search, index_metric))
@@ -292,15 +292,19 @@ pub(crate) fn scan(
     })
 }
 
-fn range(message: wire::SnapshotRange) -> SnapshotRange {
-    SnapshotRange {
+fn range(message: wire::SnapshotRange) -> Result<SnapshotRange> {
+    Ok(SnapshotRange {
         start_exclusive: message.start_exclusive,
         end_inclusive: message.end_inclusive,
         rows: match message.changes {
             true => RangeRows::Changed,
             false => RangeRows::Appended,
         },
-    }
+        window: FileWindow {
+            skip_first: size(message.skip_first)?,
+            take_last: message.take_last.map(size).transpose()?,
+        },
+    })
 }
 
 fn search(message: scan_request::Search, index_metric: Option<Metric>) -> Result<SearchRequest> {

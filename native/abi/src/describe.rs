@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use benostreamdb::{
-    Error, IcebergField, IcebergType, IndexBuildPlan, IndexStatus, MetadataTable, Result, ScanPlan,
+    AppendedFile, Error, IcebergField, IcebergType, IndexBuildPlan, IndexStatus, MetadataTable, Result, ScanPlan,
     ScanReport, Split, Table, TableRef,
 };
 
@@ -48,6 +48,14 @@ pub(crate) fn table(table: &Table) -> Result<wire::TableDescription> {
         size_bytes: total(table, "total-files-size"),
         metadata_location: table.metadata_location().to_string(),
         read_only: table.writer().is_err(),
+        partition: table
+            .partition_columns()
+            .ok()
+            .map(|members| wire::ColumnType {
+                kind: column_type::Kind::Struct.into(),
+                children: members.iter().map(column).collect(),
+                ..Default::default()
+            }),
     })
 }
 
@@ -166,7 +174,15 @@ pub(crate) fn scan_plan(plan: &ScanPlan, conjunct_count: usize) -> Result<wire::
         splits: splits.collect::<Result<_>>()?,
         exact: vec![true; conjunct_count],
         explain: explain(&plan.report),
+        appended: plan.report.appended.iter().map(appended).collect(),
     })
+}
+
+fn appended(file: &AppendedFile) -> wire::AppendedFile {
+    wire::AppendedFile {
+        snapshot_id: file.snapshot_id,
+        row_count: i64::try_from(file.row_count).unwrap_or(i64::MAX),
+    }
 }
 
 fn explain(report: &ScanReport) -> String {

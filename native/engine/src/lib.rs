@@ -37,10 +37,10 @@ pub use session::{Session, SessionOptions};
 pub use sql::{QueryResult, SqlStatement, parse_statements};
 pub use storage::testing;
 pub use table::{
-    AsOf, Batches, ColumnStatistics, CommitMessage, CommitOperation, CommitOutcome, CommitRequest,
-    Environment, MetadataKind, MetadataTable, Metric, NullDistance, RangeRows, ScanPlan,
-    ScanReport, ScanRequest, SearchMode, SearchRequest, SnapshotRange, Split, Table, TableWriter,
-    TextSearch, VectorSearch,
+    AppendedFile, AsOf, Batches, ColumnStatistics, CommitMessage, CommitOperation, CommitOutcome,
+    CommitRequest, Environment, FileWindow, MetadataKind, MetadataTable, Metric, NullDistance,
+    RangeRows, ScanPlan, ScanReport, ScanRequest, SearchMode, SearchRequest, SnapshotRange, Split,
+    Table, TableWriter, TextSearch, VectorSearch,
 };
 pub use telemetry::set_warning_sink;
 pub use threads::start_runtime;

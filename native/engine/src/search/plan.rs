@@ -13,7 +13,7 @@ use super::fit::{explained, misfit};
 use super::result_schema;
 use crate::error::{Error, Result};
 use crate::iceberg::predicate::{Predicate, reserved};
-use crate::iceberg::schema::{Schema, Type};
+use crate::iceberg::schema::{Field, Schema, Type};
 use crate::iceberg::spec::partition_fields;
 use crate::index::bm25::{Analyzer, StatisticsCollector};
 use crate::index::segment::RowLayout;
@@ -148,8 +148,12 @@ impl Table {
         if !asks_for(reserved::PARTITION, projection, predicate) {
             return Ok(None);
         }
-        let members = partition_fields(self.document().specs(), self.schema()?)?;
-        Schema::new(0, members).map(Some)
+        Schema::new(0, self.partition_columns()?).map(Some)
+    }
+
+    /// The members of the column `_partition`. Errors: Unsupported for a partition of unknown type.
+    pub fn partition_columns(&self) -> Result<Vec<Field>> {
+        partition_fields(self.document().specs(), self.schema()?)
     }
 
     fn check_search(&self, search: &SearchRequest) -> Result<()> {

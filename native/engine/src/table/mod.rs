@@ -27,8 +27,8 @@ use bytes::Bytes;
 pub use commit::{CommitOperation, CommitOutcome, CommitRequest};
 pub use environment::Environment;
 pub use history::{
-    AsOf, CHANGE_ORDINAL, CHANGE_TYPE, COMMIT_SNAPSHOT_ID, Change, ChangeKind, RangeRows,
-    SnapshotRange,
+    AppendedFile, AsOf, CHANGE_ORDINAL, CHANGE_TYPE, COMMIT_SNAPSHOT_ID, Change, ChangeKind,
+    FileWindow, RangeRows, SnapshotRange,
 };
 pub use metadata::{MetadataKind, MetadataTable};
 pub use read::{BATCH_ROWS, Batches, SEQUENCE};

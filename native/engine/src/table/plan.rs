@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::Table;
 use super::deletes::DeleteIndex;
-use super::history::{SnapshotRange, changed_files};
+use super::history::{AppendedFile, RangeRows, SnapshotRange, changed_files};
 use super::overlay::{OverlayView, open_segment};
 use super::request::{ScanReport, ScanRequest};
 use super::split::{FileTask, RowSet, Split, SplitScope};
@@ -128,6 +128,15 @@ async fn changes(
         rows_total: files.iter().map(|(f, _)| f.task.record_count).sum(),
         ..ScanReport::default()
     };
+    if range.rows == RangeRows::Appended {
+        let of = |(file, entry): &(LiveFile, Entry)| {
+            Some(AppendedFile {
+                snapshot_id: entry.snapshot_id?,
+                row_count: file.task.record_count,
+            })
+        };
+        report.appended = files.iter().filter_map(of).collect();
+    }
     if let Some(predicate) = predicate {
         files.retain(|(_, entry)| prune::may_match(predicate, &entry.data_file, schema));
         report.files_pruned_by_statistics = report.files_total - files.len() as u64;

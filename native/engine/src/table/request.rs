@@ -8,7 +8,7 @@ use std::str::FromStr;
 use arrow::datatypes::SchemaRef;
 use serde::{Deserialize, Serialize};
 
-use super::history::SnapshotRange;
+use super::history::{AppendedFile, SnapshotRange};
 use super::plan::ColumnStatistics;
 use super::split::Split;
 use crate::error::{Error, Result};
@@ -260,6 +260,8 @@ pub struct ScanReport {
     pub is_search: bool,
     /// What was wrong with an index without changing the answer.
     pub warnings: Vec<String>,
+    /// The files that the commits of a range appended, oldest commit first, pruned ones too.
+    pub appended: Vec<AppendedFile>,
 }
 
 impl fmt::Display for ScanReport {

@@ -1,10 +1,12 @@
 //! Reading tables as they were, through SQL and the embedded API: snapshots, times, branches and tags.
 
 use std::fs;
+use std::sync::Arc;
 
+use arrow::array::{ArrayRef, Int32Array, RecordBatch};
 use benostreamdb::table::{CHANGE_ORDINAL, CHANGE_TYPE, COMMIT_SNAPSHOT_ID};
 use benostreamdb::{
-    AsOf, Error, ErrorKind, Metric, NullDistance, RangeRows, ScanRequest, SearchMode,
+    AsOf, CommitOperation, CommitRequest, Error, ErrorKind, FileWindow, Metric, NullDistance, RangeRows, ScanRequest, SearchMode,
     SearchRequest, Session, SnapshotRange, Table, TextSearch, Value, VectorSearch,
 };
 use serde_json::{Value as Json, json};
@@ -359,6 +361,7 @@ fn between(start: Option<i64>, end: Option<i64>, what: RangeRows) -> ScanRequest
             start_exclusive: start,
             end_inclusive: end,
             rows: what,
+            window: FileWindow::default(),
         }),
         ..ScanRequest::default()
     }
@@ -405,6 +408,66 @@ async fn incremental_scan_gives_what_append_commits_added() {
         let refused = read(&table, &appended(start, end)).await.unwrap_err();
         assert_eq!(refused.kind(), kind, "{refused}");
     }
+}
+
+/// Readers that take few files at a time see each of them once, and know how many a commit added.
+#[tokio::test]
+async fn parts_of_an_append_are_read_in_the_order_of_its_manifests() {
+    let folder = Folder::new();
+    let session = folder.session();
+    rows(&session, "CREATE TABLE t (id int)").await;
+    let mut table = session.table(&name("t")).await.unwrap();
+    for commit in 0..2 {
+        let mut messages = Vec::new();
+        for file in 0..3 {
+            let mut writer = table.writer().unwrap();
+            let ids = Int32Array::from(vec![10 * commit + file; file as usize + 1]);
+            let batch = RecordBatch::try_from_iter([("id", Arc::new(ids) as ArrayRef)]);
+            writer.write(&batch.unwrap()).await.unwrap();
+            messages.push(writer.finish().await.unwrap());
+        }
+        let request = CommitRequest {
+            operation: CommitOperation::Append,
+            messages,
+            base_snapshot: table.snapshot_id(),
+        };
+        table.commit(&request).await.unwrap();
+        table = session.table(&name("t")).await.unwrap();
+    }
+    let part = |skip_first, take_last| {
+        let mut request = between(None, None, RangeRows::Appended);
+        request.range.as_mut().unwrap().window = FileWindow {
+            skip_first,
+            take_last,
+        };
+        request
+    };
+    let plan = table.plan_scan(&part(0, None)).await.unwrap();
+    let appended = plan.report.appended;
+    assert_eq!(appended.len(), 6);
+    let mut counts: Vec<u64> = appended.iter().map(|file| file.row_count).collect();
+    assert_ne!(appended[0].snapshot_id, appended[5].snapshot_id);
+    let all = found(&table, &part(0, None)).await;
+    for cut in 0..=3 {
+        // Up to a place in the second commit, and from a place in the first.
+        let head = found(&table, &part(0, Some(cut))).await;
+        let wanted: u64 = counts[..3 + cut].iter().sum();
+        assert_eq!(head.len() as u64, wanted, "up to {cut}");
+        let tail = found(&table, &part(cut, None)).await;
+        let wanted: u64 = counts[cut..].iter().sum();
+        assert_eq!(tail.len() as u64, wanted, "from {cut}");
+        assert!(head.iter().chain(&tail).all(|line| all.contains(line)));
+    }
+    counts.sort_unstable();
+    assert_eq!(counts, [1, 1, 2, 2, 3, 3]);
+    for (skip_first, take_last) in [(4, None), (0, Some(4))] {
+        let refused = table.plan_scan(&part(skip_first, take_last)).await;
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+    let mut changes = part(1, None);
+    changes.range.as_mut().unwrap().rows = RangeRows::Changed;
+    let refused = table.plan_scan(&changes).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Unsupported, "{refused}");
 }
 
 #[tokio::test]

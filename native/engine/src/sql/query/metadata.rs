@@ -47,6 +47,13 @@ pub(super) async fn metadata_columns(
     }
 }
 
+/// The metadata columns that an expression names.
+pub(super) fn metadata_columns_of(expression: &Expr) -> BTreeSet<i32> {
+    let mut named = Named::default();
+    let _ = Visit::visit(expression, &mut named);
+    named.columns
+}
+
 /// What a query names.
 #[derive(Default)]
 struct Named {

@@ -18,6 +18,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::StatementTables;
+use super::metadata::metadata_columns_of;
 use super::row_set::rows_of_filter;
 use crate::error::{Error, Result};
 use crate::iceberg::predicate::Predicate;
@@ -82,6 +83,8 @@ impl Function {
 /// The searches of one query, their tables loaded.
 pub(super) struct SearchRelations {
     tables: BTreeMap<Vec<String>, (Table, TableScanProvider)>,
+    /// The columns that filters may name, by table and text: the table's own and metadata columns.
+    selectable: BTreeMap<(Vec<String>, String), TableScanProvider>,
     functions: BTreeSet<String>,
     /// Rows of filters that have no predicate, by table and text.
     row_sets: BTreeMap<(Vec<String>, String), Predicate>,
@@ -109,29 +112,44 @@ impl SearchRelations {
             return Err(error);
         }
         let mut loaded = BTreeMap::new();
+        let mut selectable = BTreeMap::new();
         let mut row_sets = BTreeMap::new();
-        for (parts, text_filter) in named.tables {
+        for NamedTable { parts, function, filter } in named.tables {
             let table = tables.get(&parts).await?;
             let provider = TableScanProvider::new(&table).await?;
-            if let Some(filter) = text_filter
-                && let Some(rows) = rows_of_filter(tables, &table, &provider, &filter).await?
-            {
-                row_sets.insert((parts.clone(), filter), rows);
+            if let Some(filter) = filter {
+                let parsed = parse_expression(&filter).map_err(|e| e.with("filter", &filter))?;
+                let columns = provider
+                    .clone()
+                    .with_live_metadata(&metadata_columns_of(&parsed))?;
+                if function == Function::Text
+                    && let Some(rows) = rows_of_filter(tables, &table, &columns, &filter).await?
+                {
+                    row_sets.insert((parts.clone(), filter.clone()), rows);
+                }
+                selectable.insert((parts.clone(), filter), columns);
             }
             loaded.insert(parts, (table, provider));
         }
         Ok(SearchRelations {
             tables: loaded,
+            selectable,
             functions: named.functions,
             row_sets,
         })
     }
 }
 
+/// A search as the query names it.
+struct NamedTable {
+    parts: Vec<String>,
+    function: Function,
+    filter: Option<String>,
+}
+
 #[derive(Default)]
 struct NamedTables {
-    /// Tables, each with the filter of a text search on it.
-    tables: Vec<(Vec<String>, Option<String>)>,
+    tables: Vec<NamedTable>,
     functions: BTreeSet<String>,
 }
 
@@ -153,11 +171,11 @@ impl Visitor for NamedTables {
         };
         if let Some(function) = Function::of(name) {
             match function.bind(&arguments.args).and_then(|bound| {
-                let filter = match function {
-                    Function::Vector => None,
-                    Function::Text => bound.text("filter")?,
-                };
-                Ok((table_argument(&bound)?, filter))
+                Ok(NamedTable {
+                    parts: table_argument(&bound)?,
+                    function,
+                    filter: bound.text("filter")?,
+                })
             }) {
                 Ok(named) => self.tables.push(named),
                 Err(error) => return ControlFlow::Break(error),
@@ -207,13 +225,14 @@ impl RelationPlanner for SearchRelations {
             .get(&parts)
             .ok_or_else(|| Error::internal(format!("table {} was not loaded", parts.join("."))))?;
         let filter = bound.text("filter")?.unwrap_or_default();
-        let rows_of_filter = self.row_sets.get(&(parts, filter)).cloned();
+        let key = (parts, filter);
         let search = Search {
             function,
             arguments: &bound,
             table,
             provider,
-            rows_of_filter,
+            selectable: self.selectable.get(&key).unwrap_or(provider),
+            rows_of_filter: self.row_sets.get(&key).cloned(),
         };
         let plan = search.plan(context)?;
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(
@@ -229,6 +248,8 @@ struct Search<'a> {
     arguments: &'a BoundArguments,
     table: &'a Table,
     provider: &'a TableScanProvider,
+    /// What the filter may name.
+    selectable: &'a TableScanProvider,
     rows_of_filter: Option<Predicate>,
 }
 
@@ -330,7 +351,8 @@ impl Search<'_> {
         predicate: Expr,
     ) -> Result<LogicalPlan> {
         let kind = DistanceKind::of_metric(metric);
-        let provider = TableScanProvider::with_row_ids(self.table)?;
+        let provider =
+            TableScanProvider::with_row_ids(self.table)?.with_columns_of(self.selectable);
         let ties = row_id::ORDER
             .iter()
             .map(|name| col(*name).sort(true, false));
@@ -441,13 +463,13 @@ impl Search<'_> {
             return Ok(None);
         };
         let parsed = parse_expression(&text).map_err(|error| error.with("filter", &text))?;
-        let columns = self.provider.columns();
+        let columns = self.selectable.columns();
         let schema = DFSchema::try_from_qualified_schema(self.function.name(), columns)
             .map_err(super::explain_error)?;
         let predicate = context
             .sql_to_expr(parsed, &schema)
             .map_err(super::explain_error)?;
-        match conjuncts_of(&predicate, &schema, self.provider)? {
+        match conjuncts_of(&predicate, &schema, self.selectable)? {
             Some(conjuncts) => Ok(Some(Filter::Pushed(conjuncts))),
             None => Ok(Some(Filter::Planned(Box::new(predicate)))),
         }

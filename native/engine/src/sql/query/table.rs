@@ -181,7 +181,8 @@ impl StatementTables {
         if let ([name], Some(target)) = (parts, &self.target)
             && name == TARGET_NAME
         {
-            return Ok(Arc::new(TableScanProvider::with_row_ids(target)?));
+            let provider = TableScanProvider::with_row_ids(target)?;
+            return Ok(Arc::new(provider.with_live_metadata(&self.metadata)?));
         }
         if let Some((parts, kind)) = metadata_name(parts) {
             return self.metadata_table(parts, kind, state).await;

@@ -18,7 +18,7 @@ use super::row_id;
 use super::search::SearchExec;
 use super::statistics;
 use crate::error::{Error, Result};
-use crate::iceberg::predicate::Predicate;
+use crate::iceberg::predicate::{Predicate, reserved};
 use crate::table::{
     Metric, NullDistance, ScanPlan, ScanRequest, SearchMode, SearchRequest, Table, VectorSearch,
 };
@@ -99,6 +99,30 @@ impl TableScanProvider {
         }
         self.schema = Arc::new(ArrowSchema::new(fields));
         Ok(self)
+    }
+
+    /// With these metadata columns too, to select rows by that a statement changes or a search finds.
+    /// Errors: Unsupported for `_deleted`, which would bring back rows that are not there.
+    pub(crate) fn with_live_metadata(self, columns: &BTreeSet<i32>) -> Result<TableScanProvider> {
+        if columns.contains(&reserved::DELETED) {
+            return Err(Error::unsupported(
+                "the column _deleted in DELETE, UPDATE or the filter of a search",
+            ));
+        }
+        self.with_metadata(columns)
+    }
+
+    /// With the columns that another provider of the same table has beyond ours.
+    pub(crate) fn with_columns_of(mut self, other: &TableScanProvider) -> TableScanProvider {
+        let mut fields: Vec<FieldRef> = self.schema.fields().iter().cloned().collect();
+        for (field, id) in other.schema.fields().iter().zip(&other.ids) {
+            if self.schema.field_with_name(field.name()).is_err() {
+                fields.push(Arc::clone(field));
+                self.ids.push(*id);
+            }
+        }
+        self.schema = Arc::new(ArrowSchema::new(fields));
+        self
     }
 
     fn of(table: &Table) -> Result<TableScanProvider> {

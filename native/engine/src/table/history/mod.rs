@@ -6,7 +6,7 @@ mod range;
 use std::fmt;
 
 pub(super) use range::changed_files;
-pub use range::{Change, ChangeKind, RangeRows, SnapshotRange};
+pub use range::{AppendedFile, Change, ChangeKind, FileWindow, RangeRows, SnapshotRange};
 
 use super::Table;
 use crate::error::{Error, Result};

@@ -23,6 +23,27 @@ pub struct SnapshotRange {
     pub end_inclusive: Option<i64>,
     /// What is asked of the commits.
     pub rows: RangeRows,
+    /// Which files of the commits at the ends.
+    pub window: FileWindow,
+}
+
+/// A part of the files that the first and the last commit of a range appended, in the order of their manifests, which
+/// nobody changes: readers that take few files at a time go on where they stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileWindow {
+    /// So many files of the first commit are left out.
+    pub skip_first: usize,
+    /// Only so many of the last commit are taken; None: all.
+    pub take_last: Option<usize>,
+}
+
+/// A data file that a commit appended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AppendedFile {
+    /// The commit.
+    pub snapshot_id: i64,
+    /// How many rows it holds.
+    pub row_count: u64,
 }
 
 /// Which rows of a range of commits.
@@ -66,7 +87,10 @@ pub(in crate::table) async fn changed_files(
 ) -> Result<Vec<Changed>> {
     let commits = commits(table, range)?;
     match range.rows {
-        RangeRows::Appended => appended(table, &commits).await,
+        RangeRows::Appended => appended(table, &commits, range.window).await,
+        RangeRows::Changed if range.window != FileWindow::default() => {
+            Err(Error::unsupported("a part of the files of a changelog"))
+        }
         RangeRows::Changed => changed(table, &commits).await,
     }
 }
@@ -102,12 +126,19 @@ fn commits<'a>(table: &'a Table, range: &SnapshotRange) -> Result<Vec<&'a Snapsh
     Ok(commits)
 }
 
-async fn appended(table: &Table, commits: &[&Snapshot]) -> Result<Vec<Changed>> {
+async fn appended(
+    table: &Table,
+    commits: &[&Snapshot],
+    window: FileWindow,
+) -> Result<Vec<Changed>> {
+    let id_of = |commit: Option<&&Snapshot>| commit.map(|commit| commit.snapshot_id);
+    let (first, last) = (id_of(commits.first()), id_of(commits.last()));
     let none = DeleteIndex::new(table.document(), table.schema()?, &[])?;
     let mut files = Vec::new();
     let appends = commits.iter().filter(|s| s.operation() == Some("append"));
     for snapshot in appends {
         let then = table.at_snapshot(snapshot.snapshot_id)?;
+        let mut added_files = Vec::new();
         for manifest in then.manifests().await? {
             let of_commit = manifest.added_snapshot_id == Some(snapshot.snapshot_id);
             if manifest.content != ManifestContent::Data || !of_commit {
@@ -117,12 +148,33 @@ async fn appended(table: &Table, commits: &[&Snapshot]) -> Result<Vec<Changed>> 
                 let added = entry.status == EntryStatus::Added
                     && entry.snapshot_id == Some(snapshot.snapshot_id);
                 if added {
-                    files.push((live_file(table, &entry, &none)?, entry));
+                    added_files.push((live_file(table, &entry, &none)?, entry));
                 }
             }
         }
+        let is = |end: Option<i64>| end == Some(snapshot.snapshot_id);
+        let part = FileWindow {
+            skip_first: if is(first) { window.skip_first } else { 0 },
+            take_last: window.take_last.filter(|_| is(last)),
+        };
+        files.extend(part.of(snapshot.snapshot_id, added_files)?);
     }
     Ok(files)
+}
+
+impl FileWindow {
+    /// The part of one commit's files. Errors: InvalidInput for a place behind its last file.
+    fn of(self, snapshot_id: i64, mut files: Vec<Changed>) -> Result<Vec<Changed>> {
+        let (from, to) = (self.skip_first, self.take_last.unwrap_or(files.len()));
+        if from > files.len() || to > files.len() || from > to {
+            let count = files.len();
+            return Err(Error::invalid_input(format!(
+                "snapshot {snapshot_id} added {count} files, a read of {from} to {to} is none of them"
+            )));
+        }
+        files.truncate(to);
+        Ok(files.split_off(from))
+    }
 }
 
 async fn changed(table: &Table, commits: &[&Snapshot]) -> Result<Vec<Changed>> {

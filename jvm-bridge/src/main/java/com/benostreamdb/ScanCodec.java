@@ -28,7 +28,8 @@ final class ScanCodec {
     Wire.SnapshotRange.Builder message = Wire.SnapshotRange.newBuilder();
     range.startExclusive().ifPresent(message::setStartExclusive);
     range.endInclusive().ifPresent(message::setEndInclusive);
-    return message.build();
+    range.takeLast().ifPresent(message::setTakeLast);
+    return message.setSkipFirst(range.skipFirst()).build();
   }
 
   private static void search(Search search, Wire.ScanRequest.Builder message) {
@@ -72,7 +73,10 @@ final class ScanCodec {
         Session.optional(plan.hasSnapshotId(), plan.getSnapshotId()),
         plan.getSplitsList().stream().map(ScanCodec::split).collect(Collectors.toList()),
         plan.getExactList(),
-        plan.getExplain());
+        plan.getExplain(),
+        plan.getAppendedList().stream()
+            .map(file -> new ScanPlan.Appended(file.getSnapshotId(), file.getRowCount()))
+            .collect(Collectors.toList()));
   }
 
   private static ScanPlan.Split split(Wire.PlannedSplit split) {

@@ -116,7 +116,8 @@ final class TableCodec {
         Session.optional(table.hasRowCount(), table.getRowCount()),
         Session.optional(table.hasSizeBytes(), table.getSizeBytes()),
         table.getMetadataLocation(),
-        table.getReadOnly());
+        table.getReadOnly(),
+        table.hasPartition() ? Optional.of(type(table.getPartition())) : Optional.empty());
   }
 
   static Wire.MaintainRequest properties(Map<String, String> set, Set<String> remove) {

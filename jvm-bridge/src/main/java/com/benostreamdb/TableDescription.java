@@ -2,6 +2,7 @@ package com.benostreamdb;
 
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalLong;
 
 /**
@@ -19,6 +20,7 @@ import java.util.OptionalLong;
  * @param sizeBytes bytes of the data files where the metadata tells
  * @param metadataLocation the metadata file that was read
  * @param readOnly whether writes are refused
+ * @param partition the type of the metadata column {@code _partition}, where it can be told
  */
 public record TableDescription(
     TableName name,
@@ -32,7 +34,8 @@ public record TableDescription(
     OptionalLong rowCount,
     OptionalLong sizeBytes,
     String metadataLocation,
-    boolean readOnly) {
+    boolean readOnly,
+    Optional<ColumnType> partition) {
   public TableDescription {
     columns = List.copyOf(columns);
     properties = Map.copyOf(properties);

@@ -6,37 +6,53 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.function.Supplier;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/** A planned scan: its splits are fixed, whoever commits meanwhile. */
+/**
+ * A scan of one snapshot: its splits are fixed, whoever commits meanwhile. It is planned on the
+ * driver when Spark first asks for what the plan says; a stream never does.
+ */
 final class BenoStreamScan implements SupportsReportStatistics, Batch {
   private final BenoStreamTable table;
-  private final ScanPlan plan;
+  private final Supplier<ScanPlan> planner;
   private final StructType readSchema;
   private final String request;
   private final Optional<Search> search;
   private final boolean isTableFunction;
+  private final Supplier<MicroBatchStream> stream;
+  private ScanPlan plan;
 
   BenoStreamScan(
       BenoStreamTable table,
-      ScanPlan plan,
+      Supplier<ScanPlan> planner,
       StructType readSchema,
       String request,
       Optional<Search> search,
-      boolean isTableFunction) {
+      boolean isTableFunction,
+      Supplier<MicroBatchStream> stream) {
     this.table = table;
-    this.plan = plan;
+    this.planner = planner;
+    this.stream = stream;
     this.readSchema = readSchema;
     this.request = request;
     this.search = search;
     this.isTableFunction = isTableFunction;
+  }
+
+  private synchronized ScanPlan plan() {
+    if (plan == null) {
+      plan = Failures.analyzed(planner::get);
+    }
+    return plan;
   }
 
   /** Whether the search is a table function's, whose filter must not be left to Spark. */
@@ -51,7 +67,7 @@ final class BenoStreamScan implements SupportsReportStatistics, Batch {
 
   @Override
   public String description() {
-    return ScanText.describe(request, plan);
+    return ScanText.describe(request, plan());
   }
 
   @Override
@@ -60,7 +76,16 @@ final class BenoStreamScan implements SupportsReportStatistics, Batch {
   }
 
   @Override
+  public MicroBatchStream toMicroBatchStream(String checkpointLocation) {
+    return stream.get();
+  }
+
+  @Override
   public InputPartition[] planInputPartitions() {
+    return partitions(plan());
+  }
+
+  static InputPartition[] partitions(ScanPlan plan) {
     return plan.splits().stream()
         .map(split -> new SplitPartition(split.bytes()))
         .toArray(InputPartition[]::new);
@@ -82,10 +107,10 @@ final class BenoStreamScan implements SupportsReportStatistics, Batch {
   private OptionalLong rowCount() {
     if (search.isPresent()) {
       long k = search.get() instanceof Search.Vector vector ? vector.k() : textK(search.get());
-      return OptionalLong.of(saturatedMultiply(k, Math.max(1, plan.splits().size())));
+      return OptionalLong.of(saturatedMultiply(k, Math.max(1, plan().splits().size())));
     }
     long rows = 0;
-    for (ScanPlan.Split split : plan.splits()) {
+    for (ScanPlan.Split split : plan().splits()) {
       if (split.rowCount().isEmpty()) {
         return OptionalLong.empty();
       }
@@ -122,7 +147,7 @@ final class BenoStreamScan implements SupportsReportStatistics, Batch {
   public boolean equals(Object other) {
     return other instanceof BenoStreamScan that
         && table.equals(that.table)
-        && plan.snapshotId().equals(that.plan.snapshotId())
+        && plan().snapshotId().equals(that.plan().snapshotId())
         && readSchema.equals(that.readSchema)
         && request.equals(that.request)
         && ScanText.sameSearch(search, that.search);
@@ -130,7 +155,7 @@ final class BenoStreamScan implements SupportsReportStatistics, Batch {
 
   @Override
   public int hashCode() {
-    return Objects.hash(table, plan.snapshotId(), readSchema, request);
+    return Objects.hash(table, plan().snapshotId(), readSchema, request);
   }
 
   /** A split as Spark ships it. */

@@ -38,6 +38,7 @@ final class BenoStreamScanBuilder
   private final ReadOptions options;
   private final Optional<Search> tableSearch;
   private final PredicateTranslator translator;
+  private final boolean changesRows;
 
   private StructType required;
   private Predicate[] pushedPredicates = new Predicate[0];
@@ -46,7 +47,14 @@ final class BenoStreamScanBuilder
   private OptionalInt limit = OptionalInt.empty();
 
   BenoStreamScanBuilder(BenoStreamTable table, Table snapshot, ReadOptions options) {
-    this(table, snapshot, options, table.schema(), Optional.empty());
+    this(table, snapshot, options, table.schema(), Optional.empty(), false);
+  }
+
+  /** A builder for a statement that changes the rows it reads: deleted rows are none of them. */
+  static BenoStreamScanBuilder ofChange(
+      BenoStreamTable table, Table snapshot, ReadOptions options) {
+    return new BenoStreamScanBuilder(
+        table, snapshot, options, table.schema(), Optional.empty(), true);
   }
 
   /**
@@ -59,12 +67,28 @@ final class BenoStreamScanBuilder
       ReadOptions options,
       StructType schema,
       Optional<Search> tableSearch) {
+    this(table, snapshot, options, schema, tableSearch, false);
+  }
+
+  private BenoStreamScanBuilder(
+      BenoStreamTable table,
+      Table snapshot,
+      ReadOptions options,
+      StructType schema,
+      Optional<Search> tableSearch,
+      boolean changesRows) {
     this.table = table;
     this.snapshot = snapshot;
     this.options = options;
     this.tableSearch = tableSearch;
     this.required = schema;
-    this.translator = new PredicateTranslator(table.description().columns());
+    this.changesRows = changesRows;
+    // Names are told apart by whoever comes first: a table's own column hides a metadata column.
+    List<Column> columns = new ArrayList<>(table.description().columns());
+    MetadataColumns.of(table.description()).stream()
+        .filter(column -> !changesRows || !column.name().equals(MetadataColumns.DELETED))
+        .forEach(columns::add);
+    this.translator = new PredicateTranslator(columns);
   }
 
   @Override
@@ -130,24 +154,38 @@ final class BenoStreamScanBuilder
           Optional<Search> search = tableSearch.or(() -> topN);
           search.ifPresent(request::search);
           options.range().ifPresent(request::range);
-          StructType readSchema = project(request);
+          List<Integer> ids = new ArrayList<>();
+          StructType readSchema = project(ids);
+          request.project(ids);
           request.minSplits(SparkSession.active().sparkContext().defaultParallelism());
-          ScanPlan plan = snapshot.planScan(request.build());
-          if (plan.exact().contains(false)) {
-            throw Failures.internal("the engine does not decide a filter that was pushed to it");
-          }
           String requested =
               ScanText.describe(table, pushedPredicates, limit, search, options.range());
           return new BenoStreamScan(
-              table, plan, readSchema, requested, search, tableSearch.isPresent());
+              table,
+              () -> plan(request.build()),
+              readSchema,
+              requested,
+              search,
+              tableSearch.isPresent(),
+              () -> new BenoStreamMicroBatchStream(table, readSchema, ids, options));
         });
   }
 
-  /** Asks for the required columns; the score stands last because the engine appends it. */
-  private StructType project(ScanRequest.Builder request) {
+  private ScanPlan plan(ScanRequest request) {
+    ScanPlan plan = snapshot.planScan(request);
+    if (plan.exact().contains(false)) {
+      throw Failures.internal("the engine does not decide a filter that was pushed to it");
+    }
+    return plan;
+  }
+
+  /**
+   * The required columns and their ids; the score stands last because the engine appends it. A
+   * column comes whole, whatever Spark needs of it.
+   */
+  private StructType project(List<Integer> ids) {
     Map<String, Column> columns = new HashMap<>();
     table.description().columns().forEach(column -> columns.put(column.name(), column));
-    List<Integer> ids = new ArrayList<>();
     List<StructField> fields = new ArrayList<>();
     List<StructField> scores = new ArrayList<>();
     for (StructField field : required.fields()) {
@@ -158,15 +196,19 @@ final class BenoStreamScanBuilder
         fields.add(table.schema().apply(field.name()));
         continue;
       }
-      OptionalInt reserved = MetadataColumns.fieldId(field.name());
-      if (reserved.isPresent()) {
-        ids.add(reserved.getAsInt());
-        fields.add(field);
-      } else {
+      Optional<Column> metadata = MetadataColumns.find(table.description(), field.name());
+      if (metadata.isEmpty()) {
         scores.add(field);
+        continue;
       }
+      if (changesRows && field.name().equals(MetadataColumns.DELETED)) {
+        // Asked for, it would bring the deleted rows; a statement changes none of them.
+        fields.add(UnreadColumns.constant(field.name(), false));
+        continue;
+      }
+      ids.add(metadata.get().id());
+      fields.add(SparkTypes.toSpark(List.of(metadata.get())).apply(0));
     }
-    request.project(ids);
     fields.addAll(scores);
     return new StructType(fields.toArray(new StructField[0]));
   }

@@ -26,7 +26,7 @@ public final class BenoStreamSource implements DataSourceRegister, SupportsCatal
 
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
-    // Spark loads tables through the catalog that extractCatalog names.
+    // Spark loads tables through the catalog that extractCatalog names; streams ask getTable.
     return null;
   }
 
@@ -40,7 +40,13 @@ public final class BenoStreamSource implements DataSourceRegister, SupportsCatal
       StructType schema, Transform[] partitioning, Map<String, String> properties) {
     return Failures.analyzed(
         () -> {
-          throw Failures.unsupported("tables of benostream are loaded through a catalog");
+          if (schema != null) {
+            throw Failures.invalidInput(
+                "format(\"benostream\") takes the schema from the table, not from the reader");
+          }
+          CaseInsensitiveStringMap options = new CaseInsensitiveStringMap(properties);
+          return TableResolver.catalog(extractCatalog(options))
+              .loadTable(extractIdentifier(options));
         });
   }
 

@@ -109,6 +109,25 @@ final class BenoStreamTable
     return loaded.refresh();
   }
 
+  /** Refuses streams of what never gets new rows. */
+  void requireStreamable() {
+    if (loaded.metadataTable().isPresent()) {
+      throw Failures.unsupported("a stream of the metadata table " + name());
+    }
+    if (pinned) {
+      throw Failures.unsupported(
+          "a stream of one state of "
+              + name()
+              + ": streams read its main branch, without snapshot-id, as-of-timestamp, branch and"
+              + " tag");
+    }
+  }
+
+  /** The newest state, whatever statements have pinned. */
+  com.benostreamdb.Table refresh() {
+    return loaded.refresh();
+  }
+
   @Override
   public String name() {
     String name =
@@ -136,12 +155,17 @@ final class BenoStreamTable
   @Override
   public Set<TableCapability> capabilities() {
     return EnumSet.of(
-        TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE);
+        TableCapability.BATCH_READ,
+        TableCapability.MICRO_BATCH_READ,
+        TableCapability.BATCH_WRITE,
+        TableCapability.TRUNCATE);
   }
 
   @Override
   public MetadataColumn[] metadataColumns() {
-    return loaded.metadataTable().isPresent() ? new MetadataColumn[0] : MetadataColumns.all();
+    return loaded.metadataTable().isPresent()
+        ? new MetadataColumn[0]
+        : MetadataColumns.shown(description);
   }
 
   @Override

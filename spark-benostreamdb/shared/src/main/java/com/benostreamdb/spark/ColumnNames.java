@@ -28,6 +28,15 @@ final class ColumnNames {
     return found.stream().findFirst();
   }
 
+  /** The id of a column that the table has by this very name. */
+  static int id(TableDescription table, String name) {
+    return table.columns().stream()
+        .filter(column -> column.name().equals(name))
+        .mapToInt(Column::id)
+        .findFirst()
+        .orElseThrow(() -> Failures.internal("there is no column '" + name + "'"));
+  }
+
   /** The names as the table has them; unknown ones stay, for the engine to refuse. */
   static List<String> resolve(TableDescription table, List<String> names) {
     return names.stream().map(name -> find(table, name).map(Column::name).orElse(name)).toList();

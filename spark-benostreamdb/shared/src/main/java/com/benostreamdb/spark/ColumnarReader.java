@@ -4,10 +4,13 @@ import com.benostreamdb.BenoStreamException;
 import com.benostreamdb.SplitReader;
 import com.benostreamdb.arrow.ArrowBatch;
 import com.benostreamdb.arrow.ArrowField;
+import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
@@ -18,7 +21,7 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
   private final SplitReader reader;
   private final StructType schema;
   private final TaskContext task;
-  private ArrowVector[] vectors;
+  private List<ArrowVector> vectors;
   private ColumnarBatch batch;
 
   ColumnarReader(SplitReader reader, StructType schema) {
@@ -34,8 +37,8 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
       return false;
     }
     if (vectors == null) {
-      vectors = vectors(next);
-      batch = new ColumnarBatch(vectors);
+      vectors = new ArrayList<>();
+      batch = new ColumnarBatch(columns(next));
     }
     for (ArrowVector vector : vectors) {
       vector.repoint();
@@ -59,16 +62,23 @@ final class ColumnarReader implements PartitionReader<ColumnarBatch> {
   }
 
   /** Projected columns come in the order asked for; a score is found by its name. */
-  private ArrowVector[] vectors(ArrowBatch first) {
-    ArrowVector[] result = new ArrowVector[schema.size()];
+  private ColumnVector[] columns(ArrowBatch first) {
+    ColumnVector[] result = new ColumnVector[schema.size()];
     for (int i = 0; i < result.length; i++) {
-      result[i] = ArrowVector.of(schema.apply(i).dataType(), first.column(index(i)));
+      StructField field = schema.apply(i);
+      if (UnreadColumns.isUnread(field)) {
+        result[i] = UnreadColumns.vector(field);
+        continue;
+      }
+      ArrowVector vector =
+          ArrowVector.of(field.dataType(), first.column(index(field.name(), vectors.size())));
+      vectors.add(vector);
+      result[i] = vector;
     }
     return result;
   }
 
-  private int index(int position) {
-    String name = schema.apply(position).name();
+  private int index(String name, int position) {
     List<ArrowField> fields = reader.fields();
     if (!SearchTable.isScore(name)) {
       return position;

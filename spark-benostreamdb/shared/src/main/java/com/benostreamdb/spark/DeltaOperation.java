@@ -3,6 +3,7 @@ package com.benostreamdb.spark;
 import com.benostreamdb.Column;
 import com.benostreamdb.CommitRequest;
 import com.benostreamdb.Table;
+import java.util.Arrays;
 import java.util.List;
 import java.util.OptionalLong;
 import org.apache.spark.sql.connector.distributions.Distribution;
@@ -22,6 +23,8 @@ import org.apache.spark.sql.connector.write.RequiresDistributionAndOrdering;
 import org.apache.spark.sql.connector.write.RowLevelOperationInfo;
 import org.apache.spark.sql.connector.write.SupportsDelta;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
@@ -62,7 +65,7 @@ final class DeltaOperation implements SupportsDelta {
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
     return Failures.analyzed(
-        () -> new BenoStreamScanBuilder(table, base(), ReadOptions.of(options)));
+        () -> BenoStreamScanBuilder.ofChange(table, base(), ReadOptions.of(options)));
   }
 
   @Override
@@ -79,7 +82,8 @@ final class DeltaOperation implements SupportsDelta {
 
   @Override
   public boolean representUpdateAsDeleteAndInsert() {
-    return true;
+    // Spark cannot split the rows of an UPDATE that names metadata columns.
+    return info.command() != Command.UPDATE;
   }
 
   @Override
@@ -94,7 +98,11 @@ final class DeltaOperation implements SupportsDelta {
                   writeInfo.schema().isEmpty() ? List.of() : target.describe().columns();
               WriteTask task =
                   WriteTask.of(
-                      target, writeInfo.queryId(), writeInfo.schema(), columns, table.options());
+                      target,
+                      writeInfo.queryId(),
+                      rows(writeInfo.schema(), columns),
+                      columns,
+                      table.options());
               return new Delta(
                   DeltaOperation.this.description(),
                   task,
@@ -104,6 +112,17 @@ final class DeltaOperation implements SupportsDelta {
             });
       }
     };
+  }
+
+  /** The schema of new rows without the metadata columns that Spark leaves behind the table's. */
+  private StructType rows(StructType schema, List<Column> columns) {
+    StructField[] fields = schema.fields();
+    int kept = fields.length;
+    while (kept > columns.size()
+        && MetadataColumns.find(table.description(), fields[kept - 1].name()).isPresent()) {
+      kept--;
+    }
+    return new StructType(Arrays.copyOf(fields, kept));
   }
 
   private record Delta(

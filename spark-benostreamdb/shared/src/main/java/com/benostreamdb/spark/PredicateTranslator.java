@@ -25,7 +25,7 @@ final class PredicateTranslator {
 
   PredicateTranslator(List<Column> columns) {
     for (Column column : columns) {
-      this.columns.put(column.name(), column);
+      this.columns.putIfAbsent(column.name(), column);
     }
   }
 

@@ -13,8 +13,13 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * @param searchMode how much a vector search may approximate
  * @param state the state of the table that is read, if not the newest
  * @param range the commits whose appended rows are read, instead of the rows of a snapshot
+ * @param stream how a stream reads
  */
-record ReadOptions(Search.Mode searchMode, Optional<AsOf> state, Optional<SnapshotRange> range) {
+record ReadOptions(
+    Search.Mode searchMode,
+    Optional<AsOf> state,
+    Optional<SnapshotRange> range,
+    StreamOptions stream) {
   private static final String START = "start-snapshot-id";
   private static final String END = "end-snapshot-id";
 
@@ -23,7 +28,8 @@ record ReadOptions(Search.Mode searchMode, Optional<AsOf> state, Optional<Snapsh
     return new ReadOptions(
         SearchModes.ofOption(options.getOrDefault(SearchModes.OPTION, "auto")),
         state,
-        range(options, state));
+        range(options, state),
+        StreamOptions.of(options));
   }
 
   private static Optional<SnapshotRange> range(
@@ -40,7 +46,7 @@ record ReadOptions(Search.Mode searchMode, Optional<AsOf> state, Optional<Snapsh
       throw Failures.invalidInput(
           "the option " + START + " goes with none of snapshot-id, as-of-timestamp and tag");
     }
-    return Optional.of(new SnapshotRange(start, end));
+    return Optional.of(SnapshotRange.between(start, end));
   }
 
   private static OptionalLong snapshot(CaseInsensitiveStringMap options, String option) {
