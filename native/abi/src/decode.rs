@@ -7,8 +7,8 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit};
 use benostreamdb::{
     CompareOp, DOC_KEY, Environment, Error, FileWindow, MatchOp, Metric, NullDistance, Predicate,
-    RangeRows, Result, ScanRequest, SearchMode, SearchRequest, SnapshotRange, TableRef, TextSearch, Value,
-    VectorSearch,
+    RangeRows, Result, ScanRequest, SearchMode, SearchRequest, SnapshotRange, TableRef, TextSearch,
+    Value, VectorSearch,
 };
 
 use crate::wire::{

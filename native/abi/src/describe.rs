@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use benostreamdb::{
-    AppendedFile, Error, IcebergField, IcebergType, IndexBuildPlan, IndexStatus, MetadataTable, Result, ScanPlan,
-    ScanReport, Split, Table, TableRef,
+    AppendedFile, Error, IcebergField, IcebergType, IndexBuildPlan, IndexStatus, MetadataTable,
+    Result, ScanPlan, ScanReport, Split, Table, TableRef,
 };
 
 use crate::wire::{self, Kind, column_type};

@@ -92,7 +92,7 @@ pub(crate) struct Connection {
     /// Read paths recorded under one prefix from another; repeatable
     #[arg(long = "map-prefix", value_name = "RECORDED=ACTUAL", value_parser = pair)]
     pub(crate) map_prefix: Vec<(String, String)>,
-    /// A storage option, such as s3.endpoint or client.region; repeatable
+    /// An option, such as s3.endpoint or case-sensitive=false; repeatable
     #[arg(long = "option", value_name = "KEY=VALUE", value_parser = pair)]
     pub(crate) options: Vec<(String, String)>,
 }

@@ -56,7 +56,7 @@ impl Table {
             return Err(Error::invalid_input("an index needs at least one column"));
         }
         let schema = self.schema()?;
-        let mut columns = Vec::new();
+        let (mut columns, mut names) = (Vec::new(), Vec::new());
         for name in &request.columns {
             let known = || {
                 schema
@@ -66,7 +66,7 @@ impl Table {
                     .collect::<Vec<_>>()
                     .join(", ")
             };
-            let field = schema.column(name).ok_or_else(|| {
+            let field = self.column(name)?.ok_or_else(|| {
                 let same = |field: &&Field| field.name.to_lowercase() == name.to_lowercase();
                 let hint = schema
                     .fields
@@ -82,10 +82,11 @@ impl Table {
                 ))
             })?;
             columns.push(field.id);
+            names.push(field.name.as_str());
         }
         let fields = self.index_fields(&columns)?;
         let mut parameters = request.parameters.clone();
-        if let ("hnsw", [column]) = (kind.name(), request.columns.as_slice())
+        if let ("hnsw", [column]) = (kind.name(), names.as_slice())
             && let Some(dimension) = self.dimension(column)?
         {
             parameters
@@ -96,7 +97,7 @@ impl Table {
         let name = request
             .name
             .clone()
-            .unwrap_or_else(|| format!("{}_{}", request.columns.join("_"), kind.name()));
+            .unwrap_or_else(|| format!("{}_{}", names.join("_"), kind.name()));
         if name.is_empty() || name.chars().any(char::is_control) {
             return Err(Error::invalid_input(format!("{name:?} is no index name")));
         }

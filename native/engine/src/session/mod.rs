@@ -18,10 +18,23 @@ use crate::table::{Environment, Table};
 pub struct SessionOptions {
     /// Root of the warehouse, or what a REST catalog calls it; None: only locations name tables.
     pub warehouse: Option<String>,
-    /// Options of stores and of the catalog (`type`, `uri`, ..) by their Iceberg names.
+    /// Options of stores and of the catalog (`type`, `uri`, ..) by their Iceberg names, and `case-sensitive`.
     pub options: BTreeMap<String, String>,
     /// Recorded prefixes and where they really are.
     pub map_prefix: Vec<(String, String)>,
+}
+
+/// The option by which names of columns are found in any case.
+const CASE_SENSITIVE: &str = "case-sensitive";
+
+fn case_sensitive(options: &BTreeMap<String, String>) -> Result<bool> {
+    match options.get(CASE_SENSITIVE).map(String::as_str) {
+        None | Some("true") => Ok(true),
+        Some("false") => Ok(false),
+        Some(other) => Err(Error::invalid_input(format!(
+            "the option {CASE_SENSITIVE} is true or false, not '{other}'"
+        ))),
+    }
 }
 
 /// Refuses options that nothing here reads; those of object stores are checked where they are used.
@@ -30,6 +43,7 @@ fn check_names(options: &BTreeMap<String, String>) -> Result<()> {
     for key in options.keys() {
         match key.split('.').next() {
             Some("type") if key == "type" => {}
+            Some(CASE_SENSITIVE) if key == CASE_SENSITIVE => {}
             _ if rest && is_rest_option(key) => {}
             Some("s3" | "client") => {}
             Some("adls" | "gcs" | "upstream" | "overlay") => {
@@ -70,20 +84,24 @@ impl Session {
     /// unknown scheme.
     pub fn open(options: &SessionOptions) -> Result<Session> {
         check_names(&options.options)?;
+        let case_sensitive = case_sensitive(&options.options)?;
         let storage = Storage::new(&options.options, &options.map_prefix)?;
-        match options.options.get("type").map(String::as_str) {
-            None | Some("hadoop") => Session::over(storage, options.warehouse.as_deref()),
+        let warehouse = options.warehouse.as_deref();
+        let environment = match options.options.get("type").map(String::as_str) {
+            None | Some("hadoop") => Environment::new(storage, warehouse)?,
             Some("rest") => {
-                let warehouse = options.warehouse.as_deref();
                 let catalog = RestCatalog::new(storage.clone(), &options.options, warehouse)?;
-                Ok(Session {
-                    environment: Environment::with_catalog(storage, Arc::new(catalog)),
-                })
+                Environment::with_catalog(storage, Arc::new(catalog))
             }
-            Some(other) => Err(Error::unsupported(format!(
-                "catalogs of type {other:?} are not supported; there are hadoop and rest"
-            ))),
-        }
+            Some(other) => {
+                return Err(Error::unsupported(format!(
+                    "catalogs of type {other:?} are not supported; there are hadoop and rest"
+                )));
+            }
+        };
+        Ok(Session {
+            environment: environment.with_case_sensitivity(case_sensitive),
+        })
     }
 
     /// Opens a session over given stores.

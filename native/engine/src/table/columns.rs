@@ -6,12 +6,31 @@ use arrow::array::{ArrayRef, BooleanArray, Int32Array, RecordBatch, StringArray}
 
 use super::{MetadataTable, Table};
 use crate::error::Result;
-use crate::iceberg::schema::Schema;
+use crate::iceberg::schema::{Field, Schema};
 
 impl Table {
     /// One row a column of the schema: `column`, `type`, `nullable`, `field_id`, `doc`.
     pub fn columns(&self) -> Result<RecordBatch> {
         self.schema()?.columns()
+    }
+
+    /// The column of a name, in any case where the session is told so. Errors: InvalidInput for a name that several
+    /// columns have.
+    pub fn column(&self, name: &str) -> Result<Option<&Field>> {
+        let schema = self.schema()?;
+        match self.environment().case_sensitive() {
+            true => Ok(schema.column(name)),
+            false => schema.column_in_any_case(name),
+        }
+    }
+
+    /// The name by which SQL plans a column in any case, where it is another than the column's.
+    pub(crate) fn planned_name(&self, name: &str) -> Result<Option<String>> {
+        if self.environment().case_sensitive() {
+            return Ok(None);
+        }
+        let unique = self.schema()?.column_in_any_case(name).is_ok();
+        Ok(Some(name.to_lowercase()).filter(|lower| unique && lower != name))
     }
 }
 

@@ -23,6 +23,7 @@ const MANIFEST_LIST_CACHE_BYTES: usize = 32 << 20;
 #[derive(Clone)]
 pub struct Environment {
     inner: Arc<Inner>,
+    case_sensitive: bool,
 }
 
 struct Inner {
@@ -95,7 +96,20 @@ impl Environment {
                 manifest_lists: Cache::new(MANIFEST_LIST_CACHE_BYTES),
                 distances: AtomicU64::new(0),
             }),
+            case_sensitive: true,
         }
+    }
+
+    /// The same with this rule for names of columns: whether their case tells them apart.
+    #[must_use]
+    pub fn with_case_sensitivity(mut self, case_sensitive: bool) -> Environment {
+        self.case_sensitive = case_sensitive;
+        self
+    }
+
+    /// Whether names of columns are told apart by their case.
+    pub fn case_sensitive(&self) -> bool {
+        self.case_sensitive
     }
 
     /// The stores.

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int32Array, RecordBatch};
 use benostreamdb::table::{CHANGE_ORDINAL, CHANGE_TYPE, COMMIT_SNAPSHOT_ID};
 use benostreamdb::{
-    AsOf, CommitOperation, CommitRequest, Error, ErrorKind, FileWindow, Metric, NullDistance, RangeRows, ScanRequest, SearchMode,
-    SearchRequest, Session, SnapshotRange, Table, TextSearch, Value, VectorSearch,
+    AsOf, CommitOperation, CommitRequest, Error, ErrorKind, FileWindow, Metric, NullDistance,
+    RangeRows, ScanRequest, SearchMode, SearchRequest, Session, SnapshotRange, Table, TextSearch,
+    Value, VectorSearch,
 };
 use serde_json::{Value as Json, json};
 

@@ -1,5 +1,6 @@
 //! Statements of our SQL over tables in memory.
 
+mod case;
 mod metadata;
 mod regression;
 mod search;

@@ -13,7 +13,7 @@ use std::fmt;
 use serde_json::Value as Json;
 
 use super::value::Value;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 pub use arrow::{DOC_KEY, FIELD_ID_KEY, field_id, vector_dimensions};
 pub(crate) use arrow::{check_supported, is_uuid, is_variant, type_name};
@@ -259,6 +259,24 @@ impl Schema {
     /// The top-level column with exactly this name.
     pub fn column(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|f| f.name == name)
+    }
+
+    /// The top-level column with this name in any case. Errors: InvalidInput for a name that several columns have.
+    pub fn column_in_any_case(&self, name: &str) -> Result<Option<&Field>> {
+        let wanted = name.to_lowercase();
+        let same = |field: &&Field| field.name.to_lowercase() == wanted;
+        let found: Vec<&Field> = self.fields.iter().filter(same).collect();
+        match found.as_slice() {
+            [] => Ok(None),
+            [only] => Ok(Some(only)),
+            several => {
+                let names: Vec<&str> = several.iter().map(|field| field.name.as_str()).collect();
+                Err(Error::invalid_input(format!(
+                    "column {name} is ambiguous, it may be one of {}",
+                    names.join(", ")
+                )))
+            }
+        }
     }
 
     /// The names from the top-level column down to the field with this id.

@@ -1,6 +1,7 @@
 //! Planning of queries: the planner's session, the tables of one statement, the relations and operators that
 //! the stock planner does not know, and errors that say what was meant.
 
+mod case;
 mod error;
 mod metadata;
 mod normalize;

@@ -16,6 +16,7 @@ use datafusion::sql::parser::Statement as PlannerStatement;
 use datafusion::sql::sqlparser::ast;
 use futures::StreamExt;
 
+use super::case::ColumnCase;
 use super::explain_error;
 use super::metadata::metadata_columns;
 use super::operator::Operators;
@@ -91,6 +92,10 @@ impl Planner {
     /// Plans a query; the plan's columns have their final types. Errors: InvalidInput, NotFound, Unsupported, each
     /// naming the thing.
     pub(crate) async fn plan_query(&self, mut query: ast::Query) -> Result<LogicalPlan> {
+        let case = ColumnCase::of_query(&self.tables, &query).await?;
+        if let Some(case) = &case {
+            case.fold(&mut query)?;
+        }
         let relations = SearchRelations::load(&self.tables, &query).await?;
         let metadata = metadata_columns(&self.tables, &mut query).await?;
         let tables = self.tables.clone();
@@ -116,7 +121,11 @@ impl Planner {
         let analyzed = state
             .analyzer()
             .execute_and_check(plan, &options, |_, _| {});
-        analyzed.map_err(explain_error)
+        let plan = analyzed.map_err(explain_error)?;
+        match &case {
+            Some(case) => case.restore(plan),
+            None => Ok(plan),
+        }
     }
 
     /// Starts a plan; its rows come as they are asked for.

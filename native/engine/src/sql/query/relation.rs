@@ -18,6 +18,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::StatementTables;
+use super::case::ColumnCase;
 use super::metadata::metadata_columns_of;
 use super::row_set::rows_of_filter;
 use crate::error::{Error, Result};
@@ -114,7 +115,12 @@ impl SearchRelations {
         let mut loaded = BTreeMap::new();
         let mut selectable = BTreeMap::new();
         let mut row_sets = BTreeMap::new();
-        for NamedTable { parts, function, filter } in named.tables {
+        for NamedTable {
+            parts,
+            function,
+            filter,
+        } in named.tables
+        {
             let table = tables.get(&parts).await?;
             let provider = TableScanProvider::new(&table).await?;
             if let Some(filter) = filter {
@@ -145,6 +151,15 @@ struct NamedTable {
     parts: Vec<String>,
     function: Function,
     filter: Option<String>,
+}
+
+/// The tables that the searches of a query name.
+pub(super) fn searched_tables(query: &ast::Query) -> Result<BTreeSet<Vec<String>>> {
+    let mut named = NamedTables::default();
+    match query.visit(&mut named) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(named.tables.into_iter().map(|t| t.parts).collect()),
+    }
 }
 
 #[derive(Default)]
@@ -278,7 +293,7 @@ impl Search<'_> {
     fn column(&self) -> Result<(i32, String, DataType)> {
         let name = self.arguments.required_text("column")?;
         let (id, field) = self.provider.column(&name)?;
-        Ok((id, name, field.data_type().clone()))
+        Ok((id, field.name().clone(), field.data_type().clone()))
     }
 
     fn plan_vector(
@@ -462,10 +477,13 @@ impl Search<'_> {
         let Some(text) = self.arguments.text("filter")? else {
             return Ok(None);
         };
-        let parsed = parse_expression(&text).map_err(|error| error.with("filter", &text))?;
+        let mut parsed = parse_expression(&text).map_err(|error| error.with("filter", &text))?;
         let columns = self.selectable.columns();
         let schema = DFSchema::try_from_qualified_schema(self.function.name(), columns)
             .map_err(super::explain_error)?;
+        if let Some(case) = ColumnCase::of_table(self.table)? {
+            case.fold(&mut parsed)?;
+        }
         let predicate = context
             .sql_to_expr(parsed, &schema)
             .map_err(super::explain_error)?;

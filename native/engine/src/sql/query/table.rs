@@ -76,6 +76,16 @@ impl StatementTables {
         self
     }
 
+    /// The target of a row-level statement.
+    pub(super) fn target(&self) -> Option<&Table> {
+        self.target.as_ref()
+    }
+
+    /// Whether names of columns are told apart by their case.
+    pub(super) fn case_sensitive(&self) -> bool {
+        self.environment.case_sensitive()
+    }
+
     /// Declares the table functions that a query calls.
     pub(super) fn with_functions(mut self, functions: BTreeSet<String>) -> StatementTables {
         self.functions = Arc::new(functions);

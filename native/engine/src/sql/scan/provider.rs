@@ -135,10 +135,11 @@ impl TableScanProvider {
             .zip(table.arrow_schema().fields())
         {
             ids.push(column.id);
-            fields.push(Arc::new(planner_field(
-                field,
-                table.dimension(field.name())?,
-            )));
+            let planned = planner_field(field, table.dimension(field.name())?);
+            fields.push(Arc::new(match table.planned_name(field.name())? {
+                Some(name) => planned.with_name(name),
+                None => planned,
+            }));
         }
         let schema = Arc::new(ArrowSchema::new(fields));
         Ok(TableScanProvider {
@@ -207,7 +208,11 @@ impl TableScanProvider {
 
     /// Field id and field of a column. Errors: InvalidInput listing the columns.
     pub(crate) fn column(&self, name: &str) -> Result<(i32, &Field)> {
-        self.find(name).ok_or_else(|| {
+        let known = self.table.column(name)?.map(|column| column.id);
+        let index = known.and_then(|id| self.ids.iter().position(|other| *other == id));
+        let field = index.and_then(|index| self.schema.fields().get(index));
+        let found = known.zip(field.map(AsRef::as_ref));
+        found.ok_or_else(|| {
             let known: Vec<&str> = self
                 .schema
                 .fields()

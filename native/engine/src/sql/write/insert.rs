@@ -46,7 +46,16 @@ pub(super) fn column_index(table: &Table, name: &Ident) -> Result<usize> {
         Some(_) => name.value.clone(),
         None => name.value.to_lowercase(),
     };
-    table.arrow_schema().index_of(&folded).map_err(|_| {
+    let schema = table.schema()?;
+    let exact = schema
+        .column(&folded)
+        .filter(|_| name.quote_style.is_some());
+    let found = match exact {
+        Some(column) => Some(column),
+        None => table.column(&folded)?,
+    };
+    let index = found.and_then(|column| schema.fields.iter().position(|f| f.id == column.id));
+    index.ok_or_else(|| {
         let known: Vec<&str> = table
             .arrow_schema()
             .fields()

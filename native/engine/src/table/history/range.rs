@@ -140,7 +140,10 @@ async fn appended(
         let then = table.at_snapshot(snapshot.snapshot_id)?;
         let mut added_files = Vec::new();
         for manifest in then.manifests().await? {
-            let of_commit = manifest.added_snapshot_id == Some(snapshot.snapshot_id);
+            // Snapshots of version 1 may list manifests without saying who added them; the entries do.
+            let of_commit = manifest
+                .added_snapshot_id
+                .is_none_or(|id| id == snapshot.snapshot_id);
             if manifest.content != ManifestContent::Data || !of_commit {
                 continue;
             }

@@ -50,7 +50,11 @@ async fn deleted_rows_are_no_rows_to_change_or_to_find() {
         "SELECT id FROM bm25_search('t', 'body', 'red', 3, filter => 'NOT _deleted')",
     ] {
         let refused = error(&session, statement).await;
-        assert_eq!(refused.kind(), ErrorKind::Unsupported, "{statement}: {refused}");
+        assert_eq!(
+            refused.kind(),
+            ErrorKind::Unsupported,
+            "{statement}: {refused}"
+        );
         assert!(refused.message().contains("_deleted"), "{refused}");
     }
     assert_eq!(line(&session, "SELECT count(*) FROM t").await, "5");
@@ -65,16 +69,32 @@ async fn searches_select_by_metadata_columns_with_and_without_index() {
     ] {
         rows(&session, index).await;
         for (text, expected) in [
-            ("vector_search('t', 'v', '[0,0]', 2, filter => '_pos > 0')", "1 2"),
+            (
+                "vector_search('t', 'v', '[0,0]', 2, filter => '_pos > 0')",
+                "1 2",
+            ),
             // What no predicate means is measured row by row.
-            ("vector_search('t', 'v', '[0,0]', 2, filter => '_pos % 2 = 1')", "1 4"),
-            ("bm25_search('t', 'body', 'red', 9, filter => '_pos = 1')", "1 4"),
-            ("bm25_search('t', 'body', 'red', 9, filter => '_pos % 2 = 1 AND id > 1')", "4"),
+            (
+                "vector_search('t', 'v', '[0,0]', 2, filter => '_pos % 2 = 1')",
+                "1 4",
+            ),
+            (
+                "bm25_search('t', 'body', 'red', 9, filter => '_pos = 1')",
+                "1 4",
+            ),
+            (
+                "bm25_search('t', 'body', 'red', 9, filter => '_pos % 2 = 1 AND id > 1')",
+                "4",
+            ),
         ] {
             let found = line(&session, &format!("SELECT id FROM {text} ORDER BY id")).await;
             assert_eq!(found, expected, "{text} {index}");
         }
-        let columns = rows(&session, "SELECT * FROM vector_search('t', 'v', '[0,0]', 1, filter => '_pos = 0')").await;
+        let columns = rows(
+            &session,
+            "SELECT * FROM vector_search('t', 'v', '[0,0]', 1, filter => '_pos = 0')",
+        )
+        .await;
         assert_eq!(columns, ["0|red fox|[0.0, 0.0]|0.0"]);
     }
 }
@@ -82,7 +102,13 @@ async fn searches_select_by_metadata_columns_with_and_without_index() {
 #[tokio::test]
 async fn metadata_columns_of_an_older_state_are_there() {
     let session = two_files().await;
-    let first = line(&session, "SELECT snapshot_id FROM \"t$snapshots\" ORDER BY committed_at LIMIT 1").await;
-    let text = format!("SELECT id, _pos, _spec_id FROM t FOR VERSION AS OF {first} WHERE _pos > 0 ORDER BY id");
+    let first = line(
+        &session,
+        "SELECT snapshot_id FROM \"t$snapshots\" ORDER BY committed_at LIMIT 1",
+    )
+    .await;
+    let text = format!(
+        "SELECT id, _pos, _spec_id FROM t FOR VERSION AS OF {first} WHERE _pos > 0 ORDER BY id"
+    );
     assert_eq!(line(&session, &text).await, "1|1|0 2|2|0");
 }

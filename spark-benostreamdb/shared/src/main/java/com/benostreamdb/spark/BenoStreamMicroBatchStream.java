@@ -164,8 +164,7 @@ final class BenoStreamMicroBatchStream implements MicroBatchStream, SupportsTrig
         end = StreamOffset.behind(first, commit.id());
         return;
       }
-      SnapshotRange whole =
-          SnapshotRange.between(commit.parent(), OptionalLong.of(commit.id()));
+      SnapshotRange whole = SnapshotRange.between(commit.parent(), OptionalLong.of(commit.id()));
       ScanRequest request = ScanRequest.builder().project(List.of()).range(whole).build();
       List<ScanPlan.Appended> added = newest.planScan(request).appended();
       int taken = done;
@@ -251,8 +250,7 @@ final class BenoStreamMicroBatchStream implements MicroBatchStream, SupportsTrig
   @Override
   public PartitionReaderFactory createReaderFactory() {
     StructType all = schema;
-    for (StructField field :
-        SparkTypes.toSpark(MetadataColumns.of(table.description())).fields()) {
+    for (StructField field : SparkTypes.toSpark(MetadataColumns.of(table.description())).fields()) {
       all = all.add(UnreadColumns.refused(field, "the column " + field.name() + " in a stream"));
     }
     return new SplitReaderFactory(table.options(), all);

@@ -2,7 +2,10 @@ package com.benostreamdb.spark;
 
 import com.benostreamdb.Column;
 import com.benostreamdb.TableDescription;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import org.apache.spark.sql.internal.SQLConf;
 
@@ -26,6 +29,25 @@ final class ColumnNames {
               + "; set spark.sql.caseSensitive = true to tell them apart");
     }
     return found.stream().findFirst();
+  }
+
+  /** Refuses to give new values to rows whose columns Spark would take for each other. */
+  static void requireDistinct(TableDescription table) {
+    if (SQLConf.get().caseSensitiveAnalysis()) {
+      return;
+    }
+    Map<String, String> seen = new HashMap<>();
+    for (Column column : table.columns()) {
+      String other = seen.put(column.name().toLowerCase(Locale.ROOT), column.name());
+      if (other != null) {
+        throw Failures.unsupported(
+            "UPDATE or MERGE of columns '"
+                + other
+                + "' and '"
+                + column.name()
+                + "', which differ in case only; set spark.sql.caseSensitive = true");
+      }
+    }
   }
 
   /** The id of a column that the table has by this very name. */

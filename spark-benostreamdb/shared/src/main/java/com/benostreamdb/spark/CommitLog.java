@@ -83,9 +83,7 @@ final class CommitLog {
         batch.column(0).getLong(row),
         parent.isNull(row) ? OptionalLong.empty() : OptionalLong.of(parent.getLong(row)),
         Math.floorDiv(batch.column(2).getLong(row), 1_000L),
-        operation.isNull(row)
-            ? ""
-            : new String(operation.getBytes(row), StandardCharsets.UTF_8));
+        operation.isNull(row) ? "" : new String(operation.getBytes(row), StandardCharsets.UTF_8));
   }
 
   /** The commit of a snapshot. Errors: one that is not in the line. */
@@ -105,11 +103,8 @@ final class CommitLog {
 
   /** What follows a snapshot. Errors: one that is not in the line and not right before it. */
   List<Commit> after(long id) {
-    boolean isBefore =
-        !commits.isEmpty() && commits.get(0).parent().equals(OptionalLong.of(id));
-    return isBefore
-        ? commits
-        : commits.subList(index(get(id).id()) + 1, commits.size());
+    boolean isBefore = !commits.isEmpty() && commits.get(0).parent().equals(OptionalLong.of(id));
+    return isBefore ? commits : commits.subList(index(get(id).id()) + 1, commits.size());
   }
 
   private int index(long id) {

@@ -39,6 +39,7 @@ final class DeltaOperation implements SupportsDelta {
   DeltaOperation(BenoStreamTable table, RowLevelOperationInfo info) {
     if (info.command() != Command.DELETE) {
       table.requireRowsWritable();
+      ColumnNames.requireDistinct(table.description());
     }
     this.table = table;
     this.info = info;

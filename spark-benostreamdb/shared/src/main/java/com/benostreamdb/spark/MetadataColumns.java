@@ -12,7 +12,8 @@ import org.apache.spark.sql.types.DataType;
 
 /**
  * What a row's place says of the row, under Iceberg's names: where it lies, whether a delete takes
- * it away, its partition and its lineage. Where {@code _deleted} is asked for, deleted rows come too.
+ * it away, its partition and its lineage. Where {@code _deleted} is asked for, deleted rows come
+ * too.
  */
 final class MetadataColumns {
   static final String FILE = "_file";
@@ -41,9 +42,9 @@ final class MetadataColumns {
     columns.add(
         column(Column.POS_ID, POSITION, Kind.LONG, true, "position of the row in the data file"));
     columns.add(column(DELETED_ID, DELETED, Kind.BOOLEAN, true, "whether the row is deleted"));
-    columns.add(
-        column(SPEC_ID_ID, "_spec_id", Kind.INT, true, "partition spec of the data file"));
-    Optional<String> comment = Optional.of("partition of the data file, by the fields of all specs");
+    columns.add(column(SPEC_ID_ID, "_spec_id", Kind.INT, true, "partition spec of the data file"));
+    Optional<String> comment =
+        Optional.of("partition of the data file, by the fields of all specs");
     table
         .partition()
         .map(type -> new Column(PARTITION_ID, "_partition", type, false, comment))

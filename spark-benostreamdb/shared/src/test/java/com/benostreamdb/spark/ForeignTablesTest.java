@@ -155,15 +155,11 @@ class ForeignTablesTest {
 
   @Test
   void foreign_tables_hold_what_their_readme_says() throws Exception {
-    assertThat(
-            facts("impala__iceberg_v2_delete_equality_nulls", "4346796256488077976", "i", "s"))
+    assertThat(facts("impala__iceberg_v2_delete_equality_nulls", "4346796256488077976", "i", "s"))
         .containsExactly("[1,str1]", "[3,str3]", "[null,str2]");
     assertThat(
             facts(
-                "impala__iceberg_v2_delete_equality_multi_eq_ids",
-                "8127619959873391049",
-                "i",
-                "s"))
+                "impala__iceberg_v2_delete_equality_multi_eq_ids", "8127619959873391049", "i", "s"))
         .containsExactly("[1,str1]", "[2,str2]", "[3,str3_updated]");
     for (String snapshot : new String[] {"", "2872597867664652808"}) {
       assertThat(

@@ -54,8 +54,7 @@ class MetadataColumnTest {
     assertThat(rows("SELECT * FROM bs.%s WHERE id = 11 AND _pos >= 0", table))
         .containsExactly("[11,null]");
     assertThat(rows("SELECT count(*) FROM bs.%s WHERE _deleted", table)).containsExactly("[3]");
-    assertThat(rows("SELECT count(*), count(_row_id) FROM bs.%s", table))
-        .containsExactly("[10,0]");
+    assertThat(rows("SELECT count(*), count(_row_id) FROM bs.%s", table)).containsExactly("[10,0]");
     String plan = SparkFixture.plan("SELECT id FROM bs.%s WHERE _pos = 1", table);
     assertThat(plan).contains("filters=[_pos = 1]");
     String path = SparkFixture.WAREHOUSE.resolve(table.replace('.', '/')).toString();
@@ -77,8 +76,7 @@ class MetadataColumnTest {
     assertLikeIceberg(
         table, "SELECT id, name, _pos, _row_id, _last_updated_sequence_number FROM $c.$t");
     assertLikeIceberg(table, "SELECT id, _pos FROM $c.$t WHERE _row_id > 5");
-    assertLikeIceberg(
-        table, "SELECT id, _pos FROM $c.$t WHERE _last_updated_sequence_number >= 2");
+    assertLikeIceberg(table, "SELECT id, _pos FROM $c.$t WHERE _last_updated_sequence_number >= 2");
   }
 
   @Test

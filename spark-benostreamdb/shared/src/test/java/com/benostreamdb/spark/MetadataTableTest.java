@@ -13,6 +13,7 @@ import com.fasterxml.jackson.databind.SerializationFeature;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Collectors;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
@@ -76,6 +77,37 @@ class MetadataTableTest {
         assertThat(types(own)).as(kind).isEqualTo(types(iceberg));
         assertThat(sorted(own)).as(kind).isEqualTo(sorted(iceberg));
       }
+    }
+  }
+
+  @Test
+  void filters_on_every_metadata_table_equal_icebergs() throws Exception {
+    String table = partitionedTable();
+    Map<String, String> filters =
+        Map.ofEntries(
+            Map.entry("snapshots", "operation = 'append' AND parent_id IS NOT NULL"),
+            Map.entry("history", "is_current_ancestor AND made_current_at < now()"),
+            Map.entry("refs", "type = 'TAG' OR name LIKE 'x%'"),
+            Map.entry("metadata_log_entries", "latest_sequence_number >= 2"),
+            Map.entry("files", "content = 0 AND partition.name = 'a'"),
+            Map.entry("data_files", "record_count > 1 AND file_path LIKE '%parquet'"),
+            Map.entry("delete_files", "content <> 0"),
+            Map.entry("entries", "status = 1 AND data_file.content = 0"),
+            Map.entry("manifests", "added_data_files_count > 0 AND content = 0"),
+            Map.entry("partitions", "record_count IN (1, 2, 3)"),
+            Map.entry("all_files", "spec_id = 1"),
+            Map.entry("all_data_files", "record_count > 1"),
+            Map.entry("all_delete_files", "spec_id >= 0"),
+            Map.entry("all_entries", "status < 2 AND sequence_number > 1"),
+            Map.entry("all_manifests", "content = 1"));
+    assertThat(filters.keySet()).containsExactlyInAnyOrderElementsOf(ALL);
+    for (String kind : ALL) {
+      String where = filters.get(kind);
+      Dataset<Row> own = sql("SELECT * FROM bs.%s.%s", table, kind).where(where);
+      Dataset<Row> iceberg =
+          sql("SELECT * FROM ice.%s.%s", table, kind).drop("readable_metrics").where(where);
+      assertThat(sorted(own)).as(kind).isNotEmpty().isEqualTo(sorted(iceberg));
+      assertThat(own.count()).as(kind).isEqualTo(iceberg.count());
     }
   }
 

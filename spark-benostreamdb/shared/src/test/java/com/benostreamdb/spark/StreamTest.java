@@ -38,11 +38,7 @@ class StreamTest {
 
   /** One commit of so many files of two rows each, with ids from {@code first} on. */
   private static void append(String table, long first, int files) throws Exception {
-    spark()
-        .range(first, first + 2L * files, 1, files)
-        .toDF("id")
-        .writeTo("bs." + table)
-        .append();
+    spark().range(first, first + 2L * files, 1, files).toDF("id").writeTo("bs." + table).append();
   }
 
   private DataStreamReader reader(String... options) {
@@ -194,8 +190,10 @@ class StreamTest {
     run(table, "stream-from-timestamp", second);
     assertThat(ids()).containsExactly(2L, 3L, 4L, 5L);
 
-    sql("CALL ice.system.expire_snapshots(table => '%s', retain_last => 2,"
-        + " older_than => now())", table);
+    sql(
+        "CALL ice.system.expire_snapshots(table => '%s', retain_last => 2,"
+            + " older_than => now())",
+        table);
     assertThat(times(table)).hasSize(2);
     StreamTest later = new StreamTest();
     assertThatThrownBy(() -> later.run(table))
