@@ -58,3 +58,18 @@ def test_struct_fields_of_any_name_read_equal(cli):
 def test_unquoted_names_fold_to_lower_case(cli):
     cli.sql("CREATE TABLE Folded (Id int, MyText text); INSERT INTO FOLDED (ID, mytext) VALUES (1, 'x')")
     assert [field.name for field in pyiceberg_table(newest(cli.location("folded"))).schema().fields] == ["id", "mytext"]
+
+
+def test_columns_are_found_in_any_case_where_asked(cli):
+    columns = ", ".join(f"{quoted(name)} int" for name in COLUMN_NAMES)
+    cli.sql(f"CREATE TABLE t ({columns}, \"Total\" int); INSERT INTO t VALUES ({', '.join(str(at) for at in range(len(COLUMN_NAMES) + 1))})")
+    any_case = ["--option", "case-sensitive=false", "--warehouse", str(cli.warehouse), "--format", "csv"]
+    done = cli.run("sql", *any_case, "-e", "SELECT TOTAL, _FILE FROM t WHERE total = 18", "-e", "SELECT * FROM t")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Total,_file\n18,15\n")
+    assert done.stdout.removeprefix("Total,_file\n18,15\n") == cli.sql("SELECT * FROM t")
+    done = cli.run("sql", *any_case, "-e", "SELECT ab FROM t")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "ambiguous" in done.stderr and "Ab, aB" in done.stderr
+    done = cli.run("sql", "--option", "case-sensitive=no", "-e", "SELECT 1")
+    assert done.returncode == 1 and "case-sensitive" in done.stderr
