@@ -3,6 +3,7 @@
 
 mod case;
 mod error;
+mod merged;
 mod metadata;
 mod normalize;
 mod operator;

@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::ast::{
     VisitorMut,
 };
 
+use super::merged::check_merged_columns;
 use crate::error::Error;
 use crate::sql::function as functions;
 use crate::sql::parse::{name_parts, table_state};
@@ -34,7 +35,10 @@ impl VisitorMut for Normalize {
         {
             return refuse("a query with SETTINGS, FORMAT or pipe operators");
         }
-        ControlFlow::Continue(())
+        match check_merged_columns(query) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {

@@ -535,3 +535,51 @@ async fn word_of_megabytes_is_cut_into_terms() {
     rows(&session, "CREATE INDEX ON t USING bm25 (s)").await;
     assert_eq!(line(&session, &query).await, "1");
 }
+
+/// The planner takes the left table's value for a merged column, where PostgreSQL takes the one that is there.
+#[tokio::test]
+async fn merged_columns_of_right_and_full_joins_are_never_null_instead() {
+    let session = memory();
+    rows(
+        &session,
+        "CREATE TABLE t (id int, name text); INSERT INTO t VALUES (1, 'a');
+         CREATE TABLE u (id int, x text); INSERT INTO u VALUES (1, 'p'), (2, 'q')",
+    )
+    .await;
+    for text in [
+        "SELECT id, x FROM t RIGHT JOIN u USING (id)",
+        "SELECT * FROM t FULL JOIN u USING (id)",
+        "SELECT x FROM t FULL OUTER JOIN u USING (id) ORDER BY id",
+        "SELECT count(*) FROM t RIGHT JOIN u USING (id) GROUP BY id",
+        "SELECT x FROM t NATURAL RIGHT JOIN u",
+        "SELECT count(*) FROM (SELECT id FROM t FULL JOIN u USING (id)) d",
+        "SELECT 1 AS id UNION SELECT id FROM t FULL JOIN u USING (id)",
+    ] {
+        fails(&session, text, ErrorKind::Unsupported).await;
+    }
+    for (text, expected) in [
+        (
+            "SELECT u.id, x FROM t RIGHT JOIN u USING (id) ORDER BY id",
+            "1|p 2|q",
+        ),
+        (
+            "SELECT COALESCE(t.id, u.id) AS id FROM t FULL JOIN u USING (id) ORDER BY id",
+            "1 2",
+        ),
+        (
+            "SELECT d.id, x FROM t RIGHT JOIN (SELECT id, x FROM u WHERE id > 1) d USING (id)",
+            "2|q",
+        ),
+        ("SELECT count(*) FROM t RIGHT JOIN u USING (id)", "2"),
+        (
+            "SELECT count(*), max(u.x) FROM t NATURAL RIGHT JOIN u",
+            "2|q",
+        ),
+        (
+            "SELECT id, x FROM u LEFT JOIN t USING (id) ORDER BY id",
+            "1|p 2|q",
+        ),
+    ] {
+        assert_eq!(line(&session, text).await, expected, "{text}");
+    }
+}
