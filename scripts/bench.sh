@@ -4,6 +4,7 @@ set -euo pipefail
 source "$(dirname "$0")/environment.sh"
 cd "$root"
 "$venv/bin/pip" install --quiet --disable-pip-version-check hnswlib==0.8.0
-cargo build --profile dist --workspace --locked --example hnsw_bench
+cargo build --profile dist --workspace --locked --examples
 "$venv/bin/python" bench/hnsw.py "$CARGO_TARGET_DIR/dist/examples/hnsw_bench"
+"$venv/bin/python" bench/tpch.py "$BSDB_TPCH_BENCH"
 "$venv/bin/python" spark-benostreamdb/tests/scan_bench.py --jar "$spark_jar" | tee bench/results/spark_scan.json
