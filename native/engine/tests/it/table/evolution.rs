@@ -75,7 +75,7 @@ fn evolved() -> Json {
 }
 
 #[tokio::test]
-async fn renamed_swapped_and_readded_columns_read_by_field_id() {
+async fn r_sc1_renamed_swapped_and_readded_columns_read_by_field_id() {
     let (session, _) = memory();
     let table = evolve(&flat(&session).await, &evolved(), 5).await;
     assert_eq!(
@@ -153,7 +153,7 @@ fn point(first: i64) -> ArrayRef {
 }
 
 #[tokio::test]
-async fn nested_fields_renamed_swapped_and_readded_read_by_field_id() {
+async fn r_sc1_nested_fields_renamed_swapped_and_readded_read_by_field_id() {
     let (session, _) = memory();
     let element = Arc::new(Field::new("element", DataType::Struct(inner()), true));
     let list = ListArray::new(

@@ -295,7 +295,7 @@ async fn column_that_is_named_like_a_metadata_column_is_its_own() {
 }
 
 #[tokio::test]
-async fn metadata_columns_are_named_in_sql_and_hidden_from_the_wildcard() {
+async fn r_sc8_metadata_columns_are_named_in_sql_and_hidden_from_the_wildcard() {
     use crate::support::{error, line};
     let (session, _) = memory();
     let table = append(&append(&id_table(&session).await, 0..3).await, 3..5).await;
