@@ -7,4 +7,5 @@ cd "$root"
 cargo build --profile dist --workspace --locked --examples
 "$venv/bin/python" bench/hnsw.py "$CARGO_TARGET_DIR/dist/examples/hnsw_bench"
 "$venv/bin/python" bench/tpch.py "$BSDB_TPCH_BENCH"
+"$venv/bin/python" bench/planning.py "$CARGO_TARGET_DIR/dist/examples/plan_bench"
 "$venv/bin/python" spark-benostreamdb/tests/scan_bench.py --jar "$spark_jar" | tee bench/results/spark_scan.json

@@ -1,5 +1,6 @@
 //! Our side of `bench/planning.py`: `plan_bench WAREHOUSE ROUNDS` writes the metadata of the table `default.t`, 10,000
-//! data files in 200 manifests of a day each, and plans a scan of one file of it, each round in a session of its own.
+//! data files in 200 manifests of a day each, and plans a scan of one file of it, each round in a session of its own
+//! that opens the metadata file.
 //! One JSON line: the metadata file, the filter's numbers, seconds of each round, and the files planned.
 #![allow(
     clippy::cast_possible_truncation,
@@ -15,7 +16,7 @@ use std::time::Instant;
 use benostreamdb::iceberg::document::{Commit, Document, NewTable, Update};
 use benostreamdb::iceberg::manifest::{
     BoundMap, CountMap, DataContent, DataFile, Entry, FileFormat, ListSpec, ManifestContent,
-    ManifestSpec, PartitionValue, write_manifest, write_manifest_list,
+    ManifestFile, ManifestSpec, PartitionValue, write_manifest, write_manifest_list,
 };
 use benostreamdb::iceberg::schema::Schema;
 use benostreamdb::iceberg::snapshot::Snapshot;
@@ -61,7 +62,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             warehouse: Some(warehouse.clone()),
             ..SessionOptions::default()
         })?;
-        let table = session.table(&session.table_ref("t")?).await?;
+        let table = session.table(&session.table_ref(&metadata)?).await?;
         let plan = table.plan_scan(&request).await?;
         seconds.push(started.elapsed().as_secs_f64());
         files = plan.splits.iter().map(|split| split.files.len()).sum();
@@ -102,6 +103,32 @@ fn data_file(location: &str, day: i32, number: i32) -> DataFile {
     }
 }
 
+fn write_manifests(
+    location: &str,
+    folder: &str,
+    schema: &Schema,
+    spec: &PartitionSpec,
+) -> Result<Vec<ManifestFile>, Box<dyn Error>> {
+    let mut manifests = Vec::new();
+    for day in 0..DAYS {
+        let path = format!("{folder}/{day}-m0.avro");
+        let manifest = ManifestSpec {
+            format_version: 2,
+            schema,
+            spec,
+            content: ManifestContent::Data,
+            snapshot_id: SNAPSHOT,
+        };
+        let entries: Vec<Entry> = (0..FILES_OF_A_DAY)
+            .map(|number| Entry::added(SNAPSHOT, data_file(location, day, number)))
+            .collect();
+        let (bytes, row) = write_manifest(&manifest, &path, &entries)?;
+        fs::write(&path, bytes)?;
+        manifests.push(row);
+    }
+    Ok(manifests)
+}
+
 /// Writes the table's metadata; gives the path of its newest file.
 fn write(location: &str) -> Result<String, Box<dyn Error>> {
     let folder = format!("{location}/metadata");
@@ -122,23 +149,7 @@ fn write(location: &str) -> Result<String, Box<dyn Error>> {
             transform: Transform::Identity,
         }],
     };
-    let mut manifests = Vec::new();
-    for day in 0..DAYS {
-        let path = format!("{folder}/{day}-m0.avro");
-        let manifest = ManifestSpec {
-            format_version: 2,
-            schema: &schema,
-            spec: &spec,
-            content: ManifestContent::Data,
-            snapshot_id: SNAPSHOT,
-        };
-        let entries: Vec<Entry> = (0..FILES_OF_A_DAY)
-            .map(|number| Entry::added(SNAPSHOT, data_file(location, day, number)))
-            .collect();
-        let (bytes, row) = write_manifest(&manifest, &path, &entries)?;
-        fs::write(&path, bytes)?;
-        manifests.push(row);
-    }
+    let manifests = write_manifests(location, &folder, &schema, &spec)?;
     let list = ListSpec {
         format_version: 2,
         snapshot_id: SNAPSHOT,

@@ -150,6 +150,7 @@ async fn read_keys(
     let roots: BTreeSet<usize> = places.iter().map(|(place, ..)| *place).collect();
     let decode = Decode {
         roots: roots.clone(),
+        views: BTreeSet::new(),
         rows: None,
         row_groups: None,
         positions: false,

@@ -57,6 +57,7 @@ async fn read(context: &ReadContext, delete: &DeleteRef) -> Result<Positions> {
     let (row, row_field) = find(DELETE_POS, "pos")?;
     let decode = Decode {
         roots: BTreeSet::from([path, row]),
+        views: BTreeSet::new(),
         rows: None,
         row_groups: None,
         positions: false,

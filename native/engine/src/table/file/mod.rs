@@ -44,6 +44,9 @@ pub(super) enum OpenFile {
 pub(super) struct Decode {
     /// Top-level columns by their place in the schema; batches hold them in the file's order.
     pub(super) roots: BTreeSet<usize>,
+    /// Those of them to decode as `Utf8View`, which spares the bytes of rows that the filter drops. Only
+    /// for [`OpenFile::filters_early`].
+    pub(super) views: BTreeSet<usize>,
     /// Physical rows; None: all of the row groups.
     pub(super) rows: Option<RoaringBitmap>,
     /// First row group and the one after the last; None: all. Only Parquet files are cut.

@@ -2,6 +2,7 @@
 //! then the decoder asks only for the byte ranges it needs. The types are Parquet's own, never those of an
 //! embedded Arrow schema; INT96 timestamps come as microseconds, which hold every one of them.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -125,7 +126,12 @@ impl ParquetFile {
     pub(super) fn stream(self, decode: Decode) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let span = self.span(decode.row_groups)?;
         let mask = self.mask(decode.roots.iter().copied());
-        let mut options = match self.hint {
+        let hint = if decode.views.is_empty() {
+            self.hint
+        } else {
+            Some(with_views(&self.schema, &decode.views))
+        };
+        let mut options = match hint {
             Some(hint) => ArrowReaderOptions::new().with_schema(hint),
             None => ArrowReaderOptions::new().with_skip_arrow_metadata(true),
         };
@@ -185,6 +191,18 @@ fn selectors(rows: &RoaringBitmap, span: Range<u64>) -> Result<RowSelection> {
         selectors.push(RowSelector::skip((end - at) as usize));
     }
     Ok(RowSelection::from(selectors))
+}
+
+/// The schema with these columns as views.
+fn with_views(schema: &SchemaRef, views: &BTreeSet<usize>) -> SchemaRef {
+    let fields = schema.fields().iter().enumerate().map(|(root, field)| {
+        if views.contains(&root) {
+            Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8View))
+        } else {
+            Arc::clone(field)
+        }
+    });
+    Arc::new(ArrowSchema::new(fields.collect::<Fields>()))
 }
 
 /// The schema with INT96 timestamps in microseconds: in nanoseconds, years before 1678 and after 2261 wrap around.

@@ -37,6 +37,7 @@ pub(super) fn decode(
 ) -> Decode {
     Decode {
         roots: roots.into_iter().collect::<BTreeSet<_>>(),
+        views: BTreeSet::new(),
         rows,
         row_groups: None,
         positions: true,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions,
 };
-use arrow::compute::{and, filter_record_batch};
+use arrow::compute::{and, cast, filter_record_batch};
 use arrow::datatypes::{DataType, FieldRef, Int64Type, Schema as ArrowSchema, SchemaRef};
 use parquet::arrow::arrow_reader::{ArrowPredicateFn, RowFilter};
 use roaring::RoaringBitmap;
@@ -129,6 +129,18 @@ impl Layout {
         &self.roots
     }
 
+    /// Places of the text columns that the early filter looks at.
+    pub(super) fn views(&self, file: &OpenFile) -> BTreeSet<usize> {
+        let Some(predicate) = self.early.as_ref().filter(|_| file.filters_early()) else {
+            return BTreeSet::new();
+        };
+        let roots = predicate
+            .columns()
+            .into_iter()
+            .filter_map(|id| self.found.root(id));
+        roots.filter(|root| self.found.is_text(*root)).collect()
+    }
+
     pub(super) fn wants_positions(&self) -> bool {
         let needs = |source: &Source| match source.from {
             Origin::Metadata(id, _) => metadata::needs_positions(id),
@@ -145,7 +157,13 @@ impl Layout {
         let mut sources = Vec::new();
         for id in predicate.columns() {
             let field = output_field(&self.table_schema, id)?;
-            sources.push(self.found.source(id, field));
+            let mut source = self.found.source(id, field);
+            let is_text = source.root().is_some_and(|root| self.found.is_text(root));
+            if is_text && *source.field.data_type() == DataType::Utf8 {
+                let view = source.field.as_ref().clone();
+                source.field = Arc::new(view.with_data_type(DataType::Utf8View));
+            }
+            sources.push(source);
         }
         let roots: BTreeSet<usize> = sources.iter().filter_map(Source::root).collect();
         let fields: Vec<FieldRef> = sources.iter().map(|s| Arc::clone(&s.field)).collect();
@@ -275,6 +293,12 @@ impl Found {
         }
     }
 
+    /// Whether the file's column there may be decoded as views.
+    fn is_text(&self, root: usize) -> bool {
+        let field = self.file.fields().get(root);
+        field.is_some_and(|field| *field.data_type() == DataType::Utf8)
+    }
+
     /// The place of the file's top-level column with this id.
     fn root(&self, id: i32) -> Option<usize> {
         let mut fields = self.file.fields().iter();
@@ -329,7 +353,14 @@ impl Found {
             let name = to.name();
             return Err(Error::internal(format!("column {name} was not decoded")));
         };
-        let adapted = adapt(array, from, to, to.name(), &self.absent)?;
+        let adapted = match (array.data_type(), to.data_type()) {
+            (DataType::Utf8View, DataType::Utf8View) => Arc::clone(array),
+            (DataType::Utf8View, _) => {
+                let plain = cast(array, from.data_type())?;
+                adapt(&plain, from, to, to.name(), &self.absent)?
+            }
+            _ => adapt(array, from, to, to.name(), &self.absent)?,
+        };
         if adapted.null_count() > 0 && !to.is_nullable() {
             return Err(Error::corrupt(format!(
                 "required column {} holds NULL",

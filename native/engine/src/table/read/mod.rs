@@ -188,6 +188,7 @@ impl ReadContext {
         let layout = Layout::new(self, &read, &file, hidden)?;
         let decode = Decode {
             roots: layout.roots().clone(),
+            views: layout.views(&file),
             rows: rows.rows,
             row_groups: task.row_groups,
             positions: layout.wants_positions(),
