@@ -1,10 +1,11 @@
-//! Where the pointer to a table's newest metadata lives: the [`Catalog`] trait, the file-system and the REST catalog.
+//! Where the pointer to a table's newest metadata lives: the [`Catalog`] trait, the file-system, the REST and the SQL catalog.
 //! A catalog hands out heads (one version of the metadata, as bytes) and swaps them; it never reads what the
 //! metadata means beyond telling whole from torn. Only `table::commit` calls [`Catalog::swap`].
 
 mod file_system;
 mod name;
 mod rest;
+mod sql;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -14,6 +15,8 @@ pub(crate) use name::DEFAULT_NAMESPACE;
 pub use name::TableRef;
 pub use rest::RestCatalog;
 pub(crate) use rest::is_rest_option;
+pub use sql::SqlCatalog;
+pub(crate) use sql::is_sql_option;
 
 use crate::error::Result;
 use crate::storage::Location;
@@ -80,6 +83,16 @@ pub trait Catalog: Send + Sync {
 
     /// Removes an empty namespace; InvalidInput where it is not empty, NotFound where there is none.
     async fn drop_namespace(&self, namespace: &[String]) -> Result<()>;
+}
+
+/// The number that names of metadata files begin with; they grow with every commit.
+fn version(name: &str) -> u64 {
+    let digits: String = name
+        .trim_start_matches('v')
+        .chars()
+        .take_while(char::is_ascii_digit)
+        .collect();
+    digits.parse().unwrap_or_default()
 }
 
 #[cfg(test)]

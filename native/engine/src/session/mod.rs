@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::Schema as ArrowSchema;
 
-use crate::catalog::{RestCatalog, TableRef, is_rest_option};
+use crate::catalog::{RestCatalog, SqlCatalog, TableRef, is_rest_option, is_sql_option};
 use crate::error::{Error, Result};
 use crate::sql::{self, QueryResult};
 use crate::storage::Storage;
@@ -39,21 +39,24 @@ fn case_sensitive(options: &BTreeMap<String, String>) -> Result<bool> {
 
 /// Refuses options that nothing here reads; those of object stores are checked where they are used.
 fn check_names(options: &BTreeMap<String, String>) -> Result<()> {
-    let rest = options.get("type").is_some_and(|kind| kind == "rest");
+    let kind = options.get("type").map(String::as_str);
+    let rest = kind == Some("rest");
+    let sql = matches!(kind, Some("sql" | "jdbc"));
     for key in options.keys() {
         match key.split('.').next() {
             Some("type") if key == "type" => {}
             Some(CASE_SENSITIVE) if key == CASE_SENSITIVE => {}
             _ if rest && is_rest_option(key) => {}
+            _ if sql && is_sql_option(key) => {}
             Some("s3" | "client") => {}
             Some("adls" | "gcs" | "upstream" | "overlay") => {
                 return Err(Error::unsupported(format!(
                     "the option {key} is not supported yet: tables lie on local disk or in S3"
                 )));
             }
-            _ if is_rest_option(key) => {
+            _ if is_rest_option(key) || is_sql_option(key) => {
                 return Err(Error::invalid_input(format!(
-                    "the option {key} belongs to REST catalogs: give type=rest too"
+                    "the option {key} belongs to catalogs of another type: give type=rest or type=sql too"
                 )));
             }
             _ => return Err(Error::invalid_input(format!("there is no option {key}"))),
@@ -93,9 +96,14 @@ impl Session {
                 let catalog = RestCatalog::new(storage.clone(), &options.options, warehouse)?;
                 Environment::with_catalog(storage, Arc::new(catalog))
             }
+            Some("sql" | "jdbc") => {
+                let warehouse = warehouse.map(|text| storage.resolve(text)).transpose()?;
+                let catalog = SqlCatalog::new(storage.clone(), &options.options, warehouse)?;
+                Environment::with_catalog(storage, Arc::new(catalog))
+            }
             Some(other) => {
                 return Err(Error::unsupported(format!(
-                    "catalogs of type {other:?} are not supported; there are hadoop and rest"
+                    "catalogs of type {other:?} are not supported; there are hadoop, rest, sql and jdbc"
                 )));
             }
         };

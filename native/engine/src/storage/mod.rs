@@ -96,17 +96,21 @@ impl Storage {
         Location::from_user(location)
     }
 
-    /// The location of what a server on the network names: through the prefix map, else never on the local disk.
-    pub fn resolve_remote(&self, recorded: &str) -> Result<Location> {
+    /// The location of what a catalog names: through the prefix map, else on the local disk only below the warehouse
+    /// that the user has named.
+    pub fn resolve_remote(&self, recorded: &str, warehouse: Option<&Location>) -> Result<Location> {
         if let Some(mapped) = self.prefixes().apply(recorded) {
             return Location::from_recorded(&mapped);
         }
         let location = Location::from_recorded(recorded)?;
-        if location.is_remote() {
+        if location.is_remote() || warehouse.is_some_and(|root| location.is_within(root)) {
             return Ok(location);
         }
+        let outside = warehouse.map_or(String::new(), |root| {
+            format!(" outside the warehouse {root}")
+        });
         Err(Error::permission_denied(format!(
-            "the catalog names the local path {recorded:?}; a prefix map can allow it"
+            "the catalog names the local path {recorded:?}{outside}; a prefix map can allow it"
         )))
     }
 

@@ -1,4 +1,5 @@
-//! Tables behind a network: stores that speak S3, REST catalogs.
+//! Tables behind a network: stores that speak S3, REST and SQL catalogs.
 
 mod rest;
 mod s3;
+mod sql;

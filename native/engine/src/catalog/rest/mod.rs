@@ -17,7 +17,7 @@ use serde_json::{Value as Json, json};
 use tokio::sync::OnceCell;
 
 use super::name::{DEFAULT_NAMESPACE, check_new, check_part};
-use super::{Catalog, FileSystemCatalog, TableHead, TableRef};
+use super::{Catalog, FileSystemCatalog, TableHead, TableRef, version};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::{Location, Storage};
 use http::{Http, Request};
@@ -135,8 +135,8 @@ impl RestCatalog {
             .metadata_location
             .as_deref()
             .ok_or_else(|| Error::corrupt(format!("{} names no metadata file", what())))?;
-        let metadata_location = self.storage.resolve_remote(recorded)?;
-        let location = self.storage.resolve_remote(&document.location)?;
+        let metadata_location = self.storage.resolve_remote(recorded, None)?;
+        let location = self.storage.resolve_remote(&document.location, None)?;
         self.storage
             .vend(&location, loaded.options(&document.location))?;
         Ok(TableHead {
@@ -337,7 +337,7 @@ impl Catalog for RestCatalog {
                 "the catalog's answer about {table} is damaged: {error}"
             ))
         })?;
-        self.storage.resolve_remote(&staged.metadata.location)
+        self.storage.resolve_remote(&staged.metadata.location, None)
     }
 
     async fn load(&self, table: &TableRef) -> Result<TableHead> {
@@ -561,16 +561,6 @@ struct Staged {
 
 fn is_default(namespace: &[String]) -> bool {
     matches!(namespace, [only] if only == DEFAULT_NAMESPACE)
-}
-
-/// The number that names of metadata files begin with; they grow with every commit.
-fn version(name: &str) -> u64 {
-    let digits: String = name
-        .trim_start_matches('v')
-        .chars()
-        .take_while(char::is_ascii_digit)
-        .collect();
-    digits.parse().unwrap_or_default()
 }
 
 /// Percent-encodes all but unreserved characters.

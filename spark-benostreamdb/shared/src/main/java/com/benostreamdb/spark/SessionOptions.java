@@ -21,7 +21,8 @@ final class SessionOptions {
           "oauth2-server-uri",
           "scope",
           "prefix",
-          "rest-page-size");
+          "rest-page-size",
+          "catalog-name");
 
   private SessionOptions() {}
 
